@@ -9,7 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # annotations alone need them: matplotlib is slow to import
+    Axes = Figure = Any
 
 
 class Drawer(Protocol):

@@ -12,13 +12,15 @@ from typer.testing import CliRunner
 
 from casid.cli import app
 from casid.codegen import find_compiler
-from casid.description import Limits, Robot
+from casid.description import Limits, Robot, load_robot
 from casid.inertia import skew, tensor
 from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
 from casid.testing import arm
 
 RUNNER = CliRunner()
+#: Standard parameters of two links that can exist.
+BODIES = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
 
@@ -28,6 +30,11 @@ def run(*arguments: object, code: int = 0) -> str:
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.output
+
+
+def two_links() -> Robot:
+    """The robot ``spatial_2r`` with bodies."""
+    return load_robot("spatial_2r").with_parameters(BODIES)
 
 
 def first_joints(robot: Robot, count: int) -> Robot:

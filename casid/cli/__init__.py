@@ -9,16 +9,7 @@ from typing import Annotated
 import typer
 
 from casid._annexes import commands
-from casid.cli import (
-    _code,
-    _doctor,
-    _excitation,
-    _feasible,
-    _problems,
-    _recordings,
-    _robots,
-    _simulation,
-)
+from casid.cli import _code, _doctor, _excitation, _problems, _recordings, _robots, _simulation
 from casid.cli._new import import_, new
 from casid.cli.shared import INTERRUPTED, Group, end_on_interrupt, interrupted, outlast_readers
 from casid.version import __version__
@@ -69,7 +60,7 @@ _PANELS = {
         _problems.study,
         _recordings.compare,
         _recordings.reverse_engineer,
-        _feasible.feasible,
+        _robots.feasible,
     ),
     "Installation": (_doctor.doctor, _code.cache),
 }

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
+import casid
 from casid._annexes import writer
 from casid.cli import options as o
 from casid.cli.shared import RobotArgument, announce_written, console, refuse
 from casid.errors import DatasetError
 from casid.files import comma_list, comma_numbers
-
-if TYPE_CHECKING:
-    from casid.description import Robot
-    from casid.dynamics import Model
-    from casid.inertia import Parameters
 
 
 @dataclass(frozen=True)
@@ -46,22 +42,19 @@ class Values(o.OptionGroup):
     payload: str | None = o.option(None, "A body at --frame: kg, m, kg.m^2.", metavar="MASS,CX,CY,CZ[,IXX,...]")
     frame: str | None = o.option(None, "Frame of the payload and the operational space.")
 
-    def chosen(self, robot: Robot, as_numbers: bool) -> tuple[Model, Parameters | None]:
+    def chosen(self, robot: casid.Robot, as_numbers: bool) -> tuple[casid.Model, casid.Parameters | None]:
         """The model with its joint terms, and the parameters that are written as numbers."""
-        from casid.dynamics import Model
-        from casid.identification import load_model
-
         terms: tuple[Any, ...] = () if self.terms == "none" else tuple(comma_list(self.terms))
         if self.parameters is not None:
-            identified, values = load_model(self.parameters, robot)
+            identified, values = casid.identification.load_model(self.parameters, robot)
             given = identified.named(values)
         elif as_numbers and any(joint.terms for joint in robot.joints):
             given = robot.parameters
         else:
-            return Model(robot, terms), None
+            return casid.Model(robot, terms), None
         if not self.terms:
-            return Model.of_parameters(robot, given).settled(), given
-        chosen = Model(robot, terms)
+            return casid.Model.of_parameters(robot, given).settled(), given
+        chosen = casid.Model(robot, terms)
         return chosen, given.only(chosen.parameter_names)
 
 
@@ -93,9 +86,6 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
-    from casid.export import all_functions, default_functions, export_robot
-    from casid.report import operations_table
-
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
     loaded = options.robot(robot)
     machine, given = values.chosen(loaded, code.runtime_parameters == "none")
@@ -116,16 +106,18 @@ def export(
         announce_written(made.path, [made.path / name for name in made.files])
         return
     if code.functions is None:
-        chosen = default_functions(code.runtime_parameters)
+        chosen = casid.export.default_functions(code.runtime_parameters)
+    elif code.functions == "all":
+        chosen = casid.export.all_functions(loaded, code.runtime_parameters)
     else:
-        everything = code.functions == "all"
-        chosen = all_functions(loaded, code.runtime_parameters) if everything else tuple(comma_list(code.functions))
+        chosen = tuple(comma_list(code.functions))
     runtime = cast("Any", code.runtime_parameters)  # checked by export_robot
-    done = export_robot(
+    done = casid.export.export_robot(
         machine, out, chosen, runtime_parameters=runtime, prefix=code.prefix, batched=code.batched,
         languages=tuple(comma_list(code.languages)), **common,
     )  # fmt: skip
-    console().print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
+    operations = [(f.name, f.operations) for f in done.functions]
+    console().print(casid.report.operations_table("Operations of one call", operations))
     announce_written(done.path, [done.path / name for name in done.files])
 
 
@@ -148,16 +140,12 @@ def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) 
         refuse(context, (*_FOLDER, "prefix"), f"is for the folder of C code, not for {target}")
 
 
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
-) -> None:
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False) -> None:
     """Show the folder of compiled code, or empty it."""
-    from casid.codegen import cache_directory, cache_entries, clear_cache
-
     if clear:
-        typer.echo(f"{clear_cache()} files removed from {cache_directory()}")
+        typer.echo(f"{casid.codegen.clear_cache()} files removed from {casid.codegen.cache_directory()}")
         return
-    sizes = {path.name: path.stat().st_size for path in cache_entries()}
-    typer.echo(f"{cache_directory()}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB")
+    sizes = {path.name: path.stat().st_size for path in casid.codegen.cache_entries()}
+    typer.echo(f"{casid.codegen.cache_directory()}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB")
     for name, size in sizes.items():
         typer.echo(f"{size / 1e3:10.0f} kB  {name}")

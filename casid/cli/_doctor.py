@@ -12,6 +12,10 @@ from typing import Any
 
 import typer
 
+import casid
+from casid.cli.shared import console
+from casid.errors import CasidError
+
 #: Extra -> (module whose presence shows that it is installed, its purpose).
 _EXTRAS = {
     "test": ("pytest", "the tests"),
@@ -49,7 +53,6 @@ def doctor() -> None:
     """Check this installation: solver, compiler, cache, extras. Exit code 1 if something necessary is missing."""
     from rich.text import Text
 
-    from casid.cli.shared import console
     from casid.report import TEXT, WORD, PlainTable
 
     lines = list(examine())
@@ -63,9 +66,7 @@ def doctor() -> None:
 
 def examine() -> Iterator[Line]:
     """All checks, one finding after the other."""
-    from casid.version import __version__
-
-    yield _line("casid", f"{__version__} on Python {platform.python_version()}, {platform.system()}", True)
+    yield _line("casid", f"{casid.__version__} on Python {platform.python_version()}, {platform.system()}", True)
     for requirement in metadata.requires("casid") or ():
         name = re.match(r"[\w.-]+", requirement)
         if name is None or ";" in requirement:
@@ -110,19 +111,16 @@ def _compiler() -> Iterator[Line]:
     import casadi as ca
     import numpy as np
 
-    from casid.codegen import Function, cache_directory, find_compiler
-    from casid.errors import CasidError
-
-    command = find_compiler()
+    command = casid.codegen.find_compiler()
     remedy = "install gcc or clang, or set CASID_CC to a compiler's path; without one batches run slower"
     found = "none found" if command is None else " ".join(command)
     yield _line("C compiler", found, command is not None, remedy, "absent")
     try:
-        folder = cache_directory()
+        folder = casid.codegen.cache_directory()
         folder.mkdir(parents=True, exist_ok=True)
         x = ca.SX.sym("x")
         function, ones = ca.Function("doctor", [x], [x + 1]), np.array([[1.0]])
-        value = Function(function)(ones, compiled=command is not None)
+        value = casid.codegen.Function(function)(ones, compiled=command is not None)
     except (CasidError, OSError) as error:
         message = str(error).splitlines()[0]
         yield _line("cache", message, False, "set CASID_CACHE to a folder of your own", "absent")

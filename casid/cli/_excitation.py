@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 
-if TYPE_CHECKING:
-    from casid.description import Robot
-    from casid.excitation import Design
-    from casid.report import Report
-from dataclasses import dataclass, replace
-
+import casid
 from casid._annexes import recordings
 from casid.cli import options as o
 from casid.cli.shared import (
@@ -27,6 +23,7 @@ from casid.cli.shared import (
     refuse,
     shown,
 )
+from casid.errors import RobotError
 from casid.files import comma_list, comma_numbers
 
 
@@ -115,10 +112,7 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     with shown("reading"):
-        from casid.excitation import DesignSettings
-        from casid.files import write_files
-        from casid.motion import read_trajectory
-        from casid.report import new_figure, png_bytes, report_of
+        report_of = casid.report.report_of  # slow to import
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)
     if not 0 < output.output_rate < float("inf"):
@@ -136,7 +130,7 @@ def excite(
             )  # fmt: skip
         return
     machine = _with_capsules(machine, robot, bounds.packages or []) if bounds.collision else machine
-    settings = DesignSettings(
+    settings = casid.excitation.DesignSettings(
         criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),
         payload=goal.payload, samples=search.samples, share=bounds.limit_share, collision=bounds.collision,
         torque=bounds.torque, floor=bounds.floor, workspace=_box(bounds.workspace), **_at_home(motion.given()),
@@ -145,7 +139,7 @@ def excite(
         designer = settings.designer(machine)
         many = f"{search.starts} start{'s' if search.starts > 1 else ''} of at most {search.iterations} iterations"
         with shown("drawing"):
-            png_bytes(new_figure(1, 1))  # loads what draws: after Ctrl-C a second is left
+            casid.report.png_bytes(casid.report.new_figure(1, 1))  # loads what draws: after Ctrl-C a second is left
         typer.echo(f"{many} (--iterations); Ctrl-C keeps the best so far", err=True)
         with shown(f"{machine.name}: first motion") as update:
 
@@ -159,7 +153,7 @@ def excite(
                 iterations=search.iterations,
             )  # fmt: skip
     else:
-        designer, design = settings.judge(machine, read_trajectory(search.evaluate))
+        designer, design = settings.judge(machine, casid.motion.read_trajectory(search.evaluate))
     report = report_of(design, designer=designer, robot=machine, rate=output.output_rate)
     found, accuracy, motion_files, animation = report.sections  # drawing the animation takes longer than all else
     if design.interrupted:
@@ -170,7 +164,7 @@ def excite(
         keeping(f"all but the animation is written to {folder}")
         with shown("animation"):
             files = animation.files()
-        announce_written(folder, write_files(folder, files))
+        announce_written(folder, casid.files.write_files(folder, files))
 
 
 def _at_home(given: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +187,7 @@ def _box(text: str) -> tuple[tuple[float, float], ...]:
     return tuple(found.values()) if text else ()
 
 
-def _keep(report: Report, design: Design, folder: Path | None) -> NoReturn:
+def _keep(report: casid.report.Report, design: casid.excitation.Design, folder: Path | None) -> NoReturn:
     """End an interrupted design with the files of its motion and their picture; the others take longer to draw."""
     value = f"the best motion so far keeps all limits, {design.criterion} {design.value:.5g}"
     if folder is None:
@@ -204,7 +198,7 @@ def _keep(report: Report, design: Design, folder: Path | None) -> NoReturn:
     raise typer.Exit(INTERRUPTED)
 
 
-def _note_unchecked(machine: Robot, bounds: Bounds) -> None:
+def _note_unchecked(machine: casid.Robot, bounds: Bounds) -> None:
     """Print which limits are not kept, and why."""
     if not (bounds.collision and machine.capsules):
         reason = "no capsules known" if bounds.collision else "switched off"
@@ -230,7 +224,7 @@ def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool
         refuse(context, ("terms",), "does not go with --payload: only the load is unknown")
 
 
-def _with_capsules(machine: Robot, name: str, packages: list[Path]) -> Robot:
+def _with_capsules(machine: casid.Robot, name: str, packages: list[Path]) -> casid.Robot:
     """The robot with capsules fitted to its URDF's meshes, where it has none of its own.
 
     Raises
@@ -241,13 +235,10 @@ def _with_capsules(machine: Robot, name: str, packages: list[Path]) -> Robot:
     ending = Path(name).suffix.lower()
     if machine.capsules or ending not in (".urdf", ".xml", ".mjcf", ".sdf", ".world"):
         return machine
-    from casid.errors import RobotError
-    from casid.excitation import fit_capsules
-
     last = "--no-collision designs without: the robot may collide with itself"
     if ending != ".urdf":
         raise RobotError(f"{name}: capsules are fitted to the meshes of a URDF only; convert it, or {last}")
     try:
-        return replace(machine, capsules=fit_capsules(name, machine, packages))
+        return replace(machine, capsules=casid.excitation.fit_capsules(name, machine, packages))
     except RobotError as error:
         raise RobotError(f"{error.message}. --packages DIR (or ROS_PACKAGE_PATH) finds packages; {last}") from None

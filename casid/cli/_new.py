@@ -7,19 +7,16 @@ import sys
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import casid
 from casid._annexes import recordings
 from casid.cli import options as o
 from casid.cli.shared import Group, RobotArgument, announce_written, console, note, present
 from casid.errors import DatasetError, ExportError
 from casid.files import comma_list, comma_numbers
-
-if TYPE_CHECKING:
-    from casid.measurement import Answers, Question
-
 
 new = typer.Typer(cls=Group, help="Write a commented file to begin with.", no_args_is_help=True)
 
@@ -63,9 +60,7 @@ def problem(
     overwrite: Overwrite = False,
 ) -> None:
     """State a problem of your own: which links, what was identified, constraints."""
-    from casid.description import load_robot
-
-    loaded = load_robot(robot)
+    loaded = casid.load_robot(robot)
     text = _filled(
         "problem.py.in", name=_name(path, ".py"), robot=robot.replace("\\", "/"), file=str(path),
         links=str(len(loaded.joints)), first=loaded.links[0].name,
@@ -88,11 +83,9 @@ def _filled(template: str, **slots: str) -> str:
 
 
 def _write(path: Path, content: str, overwrite: bool) -> None:
-    from casid.files import prepare_directory, write_files
-
     if path.exists() and not overwrite:
         raise ExportError(f"'{path}' exists; choose another name, or --overwrite it")
-    write_files(prepare_directory(path.parent), {path.name: content})
+    casid.files.write_files(casid.files.prepare_directory(path.parent), {path.name: content})
     typer.echo(f"Written to {path}")
 
 
@@ -116,10 +109,8 @@ class Answered(o.OptionGroup):
     reversed: str = o.option("", "Joints whose torque has the other sign, e.g. 2,5; or none.")
     as_is: bool = o.option(False, "Take columns that the dynamics do not explain.", "--as-is")
 
-    def answers(self) -> Answers:
+    def answers(self) -> casid.measurement.Answers:
         """As `propose` takes them."""
-        from casid.measurement import Answers
-
         columns = dict(_pair(entry) for entry in self.columns or ())
         gains = comma_numbers(self.gains, "--gains", DatasetError) if self.gains else []
         if self.gear:
@@ -130,7 +121,7 @@ class Answered(o.OptionGroup):
         flips = None
         if self.reversed:
             flips = () if self.reversed.strip().lower() == "none" else tuple(map(_whole, comma_list(self.reversed)))
-        return Answers(
+        return casid.measurement.Answers(
             columns, self.time_unit, self.angles, self.torque_unit, self.sampling_rate, tuple(gains), flips, self.as_is
         )
 
@@ -152,41 +143,36 @@ def import_(
     Encoding, separator, decimal mark, header lines, units, the columns of each joint: what the robot's limits and
     dynamics do not decide is asked for. Exit code 2: a question is open, and nothing is written.
     """
-    from casid.files import write_files
-    from casid.measurement import check_against, propose, read_dataset
-    from casid.report import report_of
-
     path = log.with_suffix(".toml") if out is None else out
     if path.suffix != ".toml":
         raise DatasetError(f"'{path}': name the file with the ending .toml")
     if path.exists() and not overwrite:
         raise DatasetError(f"'{path}' exists; choose another name (--out), or --overwrite it")
     owner = options.robot(robot)
-    found = propose(log, owner, given.answers())
+    found = casid.measurement.propose(log, owner, given.answers())
     if found.questions and sys.stdin.isatty():
-        present(report_of(found))
+        present(casid.report.report_of(found))
         for question in found.questions:
             given = _asked(given, question)
-        found = propose(log, owner, given.answers())
-    present(report_of(found))
+        found = casid.measurement.propose(log, owner, given.answers())
+    present(casid.report.report_of(found))
     if found.questions:
         console().print(
             "\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False, markup=False
         )
         raise typer.Exit(2)
-    announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
-    readers = [kind.reader(found.settings) for kind in recordings()]
-    reader = next((reader for reader in readers if reader is not None), None)
+    announce_written(path.parent, casid.files.write_files(path.parent, {path.name: found.toml(path.parent)}))
+    reader = next(filter(None, (kind.reader(found.settings) for kind in recordings())), None)
     if reader is not None:
         read: object = reader(path, owner)
     else:
-        read = check_against(read_dataset(path), owner)
+        read = casid.measurement.check_against(casid.read_dataset(path), owner)
         note(*read.notes)
     lock = f" --lock {options.lock}" if options.lock else ""
     typer.echo(f"{read!r}\nNext: casid identify {robot} {path}{lock} --out result")
 
 
-def _asked(given: Answered, question: Question) -> Answered:
+def _asked(given: Answered, question: casid.measurement.Question) -> Answered:
     """The options with the answer to one question; an empty answer leaves it open."""
     option = question.option.split()[0].rstrip(",")
     name, _, signal = option.removeprefix("--").replace("-", "_").partition("=")

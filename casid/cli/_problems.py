@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import casid
 from casid.cli import options as o
 from casid.cli.shared import ProblemArgument, keeping, note, out_folder, present, refuse, say, shown, starts_bar
-
-if TYPE_CHECKING:
-    from casid.retrieval import Problem, Solution
-    from casid.retrieval.plausible import Believable
-    from casid.retrieval.study import Study
-
+from casid.errors import CasidError
 
 MethodOption = Annotated[
     str,
     typer.Option(
-        help="auto, direct, penalty, branches or global; see docs/constraints.md.",
-        rich_help_panel=o.ADVANCED,
+        help="auto, direct, penalty, branches or global; see docs/constraints.md.", rich_help_panel=o.ADVANCED
     ),
 ]
 
@@ -34,18 +29,14 @@ class Solving(o.OptionGroup):
     seed: int = o.option(0, "Seed of the random starts.", min=0)
     method: MethodOption = "auto"
 
-    def solve(self, problem: Problem) -> tuple[Solution, Solution | Study]:
+    def solve(self, problem: casid.Problem) -> tuple[casid.Solution, casid.Solution | casid.retrieval.study.Study]:
         """The best solution, and the result it is of: itself, or all starts; no exception where none is usable."""
-        from casid.retrieval import multistart
-        from casid.retrieval import solve as run
-        from casid.retrieval.methods import method_of
-
-        chosen = method_of(self.method)
+        chosen = casid.retrieval.methods.method_of(self.method)
         if self.starts is None:
-            found = run(problem, method=chosen, throw=False)
+            found = casid.solve(problem, method=chosen, throw=False)
             return found, found
         with starts_bar(f"{problem.name}: {self.starts} starts", self.starts) as advance:
-            study = multistart(
+            study = casid.multistart(
                 problem, starts=self.starts, seed=self.seed, method=chosen, progress=advance, throw=False
             )
         return study.best, study
@@ -73,15 +64,11 @@ def solve(
     ] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
-    from casid import retrieval
-    from casid.retrieval.methods import method_of
     from casid.retrieval.plausible import check_share
 
     folder = out_folder(out)
-    method_of(solving.method)
-    loaded = retrieval.load_problem(problem)
-    from casid.report import report_of  # slow to import
-
+    casid.retrieval.methods.method_of(solving.method)
+    loaded = casid.load_problem(problem)
     if solving.starts is None:
         refuse(context, ("seed",), "is of random starts: give --starts")
     if not choice.believable:
@@ -91,7 +78,7 @@ def solve(
     best, result = solving.solve(loaded)
     if best.usable:
         chosen = _choice(best, choice.share) if choice.believable else None
-        present(report_of(result, verbose=verbose, choice=chosen), folder)
+        present(casid.report.report_of(result, verbose=verbose, choice=chosen), folder)
     elif verbose:
         typer.echo(f"the solver's status: {best.solver_status}", err=True)
     best.or_raise()
@@ -111,20 +98,17 @@ def intervals(
     with shown("solving") as update:
         import casadi as ca
 
-        from casid import retrieval
-        from casid.dynamics import Model
         from casid.report import report_of
         from casid.retrieval.insight import weigh_each_link, what_if
-        from casid.retrieval.methods import method_of
 
-        chosen, loaded = method_of(method), retrieval.load_problem(problem)
+        chosen, loaded = casid.retrieval.methods.method_of(method), casid.load_problem(problem)
         soft = [c.label for c in loaded.constraints if not c.hard and c.label not in loaded.objective_labels]
         loaded = loaded.without(*soft)  # they exclude nothing
-        x, base = loaded.variables.x, Model(loaded.variables.robot).base
+        x, base = loaded.variables.x, casid.Model(loaded.variables.robot).base
         sums = zip(base.expressions, ca.vertsplit(ca.DM(base.K) @ x[: base.K.shape[1]]), strict=True)
-        found = retrieval.parameter_intervals(
+        found = casid.retrieval.parameter_intervals(
             loaded, dict(zip(loaded.variables.names, ca.vertsplit(x), strict=True)) | dict(sums), tolerance,
-            solution=retrieval.solve(loaded, method=chosen),
+            solution=casid.solve(loaded, method=chosen),
             progress=lambda done, of: update(f"interval {done + 1} of {of}", done, of),
         )  # fmt: skip
         if weigh:
@@ -144,14 +128,10 @@ def study(
 ) -> None:
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
     with shown("reading"):
-        from casid import retrieval
-        from casid.retrieval.methods import method_of
-        from casid.retrieval.study import study as run
-
-        chosen, loaded = method_of(method), retrieval.load_problem(problem)
+        chosen, loaded = casid.retrieval.methods.method_of(method), casid.load_problem(problem)
     keeping(f"the starts solved so far are kept in {file}; the same command goes on from there")
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
-        found = run(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)
+        found = casid.study(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)
     best = found.best
     say(
         f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "
@@ -163,18 +143,12 @@ def study(
 
 def explain(problem: ProblemArgument, method: MethodOption = "auto") -> None:
     """Solve a problem and show which bounds and constraints determine its solution."""
-    from casid import retrieval
-    from casid.retrieval.methods import method_of
-
-    chosen = method_of(method)
-    say(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen)))
+    chosen = casid.retrieval.methods.method_of(method)
+    say(casid.retrieval.explain(casid.solve(casid.load_problem(problem), method=chosen)))
 
 
-def _choice(solution: Solution, share: float | None) -> Believable | None:
+def _choice(solution: casid.Solution, share: float | None) -> casid.retrieval.plausible.Believable | None:
     """The most plausible parameters that explain the coefficients; None where no tolerance follows from them."""
-    from dataclasses import replace
-
-    from casid.errors import CasidError
     from casid.inertia import Full
     from casid.retrieval.plausible import believable, coefficient_tolerance
 

@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
+import casid
 from casid._annexes import recordings
 from casid.cli import options as o
 from casid.cli.shared import (
@@ -25,9 +26,6 @@ from casid.cli.shared import (
 )
 from casid.errors import DatasetError, InertiaWarning
 from casid.files import comma_list
-
-if TYPE_CHECKING:
-    from casid.identification import Checks
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,10 @@ class Choices(o.OptionGroup):
         "optimising the others again along it. May be repeated.",
     )
 
-    def checks(self) -> Checks:
+    def checks(self) -> casid.identification.Checks:
         """What is examined beside the fit."""
-        from casid.identification import Checks
-
-        return Checks(0 if self.quick else self.folds, self.verdict and not self.quick, self.intervals)
+        folds, verdict = (0, False) if self.quick else (self.folds, self.verdict)
+        return casid.identification.Checks(folds, verdict, self.intervals)
 
 
 @dataclass(frozen=True)
@@ -126,11 +123,7 @@ def identify(
     simulation: gains, armature, friction, delay and what the data tell of each.
     """
     with shown("reading"):
-        from casid.description import write_robot
-        from casid.files import write_files
         from casid.identification import Choice, Constraints, ModelOptions
-        from casid.identification import identify as run
-        from casid.measurement import has_commands_only
         from casid.report import report_of
         from casid.retrieval import Prior, load_constraints
 
@@ -144,7 +137,9 @@ def identify(
                 raise DatasetError(f"recording '{path}' is given twice")
         settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
         loaded, given = settings.robot(robot), settings.given
-        simulated = reading.tau is None and any(has_commands_only(path) is not False for path in recording)
+        simulated = reading.tau is None and any(
+            casid.measurement.has_commands_only(path) is not False for path in recording
+        )
     for kind in recordings() if simulated else ():
         commanded = kind.from_commands(loaded, recording)
         if commanded is not None:
@@ -154,7 +149,7 @@ def identify(
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with shown("reading") as progress:
         data = [settings.recording(path, loaded, signs=False) for path in recording]
-        result = run(
+        result = casid.identify(
             loaded,
             data,
             processing=[settings.of(path).processing() for path in recording],
@@ -172,14 +167,12 @@ def identify(
             progress=progress,
         )
     if choices.quick and "delay" not in given:
-        note(
-            "--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
-        )
+        note("--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto")
     present(report_of(result), folder)
     for path in files:
-        announce_conversion(write_robot(loaded.with_parameters(result.parameters), path))
+        announce_conversion(casid.description.write_robot(loaded.with_parameters(result.parameters), path))
     if output.samples and folder is not None:
-        announce_written(folder, write_files(folder, result.samples(output.samples).files()))
+        announce_written(folder, casid.files.write_files(folder, result.samples(output.samples).files()))
 
 
 @o.grouped
@@ -210,10 +203,7 @@ def validate(
         raise typer.BadParameter(f"one RECORDING at a time, behind at most one IDENTIFICATION; got {len(files)} files")
     if recording.suffix == ".json" or (recording / "identification.json").is_file():
         raise typer.BadParameter(f"'{recording}' is an IDENTIFICATION; the RECORDING behind it is missing")
-    from casid.dynamics import Model
     from casid.identification import load_model, load_processing, predict, read_record
-    from casid.identification import refit_friction as refit
-    from casid.report import report_of
 
     folder = out_folder(out)
     settings = o.Settings.merged([recording], only=only, **reading.given()).of(recording)
@@ -222,22 +212,23 @@ def validate(
         record = read_record(found[0])
         model, parameters = load_model(found[0], loaded)
     else:
-        record, model = dict[str, Any](), Model.of_parameters(loaded, loaded.parameters)
+        record, model = dict[str, Any](), casid.Model.of_parameters(loaded, loaded.parameters)
         parameters = model.parameters(loaded.parameters)
         if not model.terms:
             note(f"the file of robot '{loaded.name}' has no joint terms: friction counts as zero")
     if "gravity" in settings.given:  # mounted another way since
-        model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
+        model = casid.Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
     data = settings.recording(recording, loaded)
     if refit_friction is not None:
-        fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
+        ready = settings.prepared(data, load_processing(record), model)
+        fitted = casid.identification.refit_friction(model, parameters, ready, refit_friction)
         model, parameters = fitted.model, fitted.values
     prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
     note(*prediction.dataset.notes)
     found_for = record.get("robot", loaded.name)
     if found_for != loaded.name:
         note(f"{found[0]} was found for robot '{found_for}', not for '{loaded.name}'")
-    present(report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
+    present(casid.report.report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
 
 
 def compare(
@@ -246,12 +237,9 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for comparison.json, the page and the picture.")] = None,
 ) -> None:
     """Compare two identifications of a robot, e.g. before and after service: what differs beyond chance."""
-    from casid.identification import compare as run
-    from casid.report import report_of
-
     folder = out_folder(out)
     files = [path / "identification.json" if path.is_dir() else path for path in (before, after)]
-    present(report_of(run(*files)), folder)
+    present(casid.report.report_of(casid.identification.compare(*files)), folder)
 
 
 @o.grouped
@@ -273,14 +261,13 @@ def check(
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
     from casid.identification.repair import check_file
-    from casid.report import report_of
 
     folder = out_folder(out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # the table is more detailed
         owner = None if robot is None else options.robot(robot)
         result = check_file(parameters, owner, **options.reading())
-    present(report_of(result, name=parameters), folder)
+    present(casid.report.report_of(result, name=parameters), folder)
     if result.unphysical:
         raise typer.Exit(1)
 
@@ -306,19 +293,16 @@ def reverse_engineer(
 
     Every number counts by the error that it shows; of all links that explain them as well the most plausible are taken.
     """
-    from casid.files import json_bytes, write_files
-    from casid.identification import reverse_engineered
     from casid.report import report_of
 
     if recording is None:
         refuse(context, ("friction", *o.OF_RECORDINGS), "needs a RECORDING")
     folder = out_folder(out)
-    settings = o.Settings.merged([] if recording is None else [recording], **reading.given())
-    settings = settings if recording is None else settings.of(recording)
+    settings = o.Settings.merged([] if recording is None else [recording], **reading.given()).of(recording)
     loaded = settings.robot(robot)
     arrays = _controller_samples(samples)
     data = None if recording is None else settings.recording(recording, loaded)
-    result = reverse_engineered(
+    result = casid.identification.reverse_engineered(
         loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction,
         processing=settings.processing(),
     )  # fmt: skip
@@ -336,19 +320,18 @@ def reverse_engineer(
     if result.validation is not None:
         reports.append(report_of(result.validation, joints=[joint.name for joint in loaded.joints]))
     for report in reports:
-        present(report, None)
+        present(report)
     if folder is not None:
-        contents = {"identification.json": json_bytes(result.record())}
+        contents = {"identification.json": casid.files.json_bytes(result.record())}
         for report in reports:
             contents |= report.files()
-        announce_written(folder, write_files(folder, contents))
+        announce_written(folder, casid.files.write_files(folder, contents))
 
 
 def _controller_samples(path: Path) -> dict[str, Any]:
     """Arrays of a controller's samples: q, g and, if known, M."""
-    from casid.files import npz_arrays, read_bytes
-
-    arrays = npz_arrays(read_bytes(path, "samples", DatasetError), str(path), "samples", DatasetError)
+    content = casid.files.read_bytes(path, "samples", DatasetError)
+    arrays = casid.files.npz_arrays(content, str(path), "samples", DatasetError)
     for name in ("q", "g"):
         if name not in arrays:
             known = ", ".join(arrays) or "none"

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import casid
 from casid.cli import options as o
 from casid.cli.shared import RobotArgument, note, out_folder, present, refuse
 from casid.errors import DatasetError
 from casid.files import assignments, comma_numbers
-
-if TYPE_CHECKING:
-    from casid.control import Controller
-    from casid.description import Robot
-    from casid.motion import Follow, Sine
-    from casid.simulation import Plant
-    from casid.simulation.integrators import Integrator
 
 
 @dataclass(frozen=True)
@@ -31,14 +25,12 @@ class Reference(o.OptionGroup):
     amplitude: float = o.option(0.5, "Of the sines, lowest to highest point \\[rad or m].")
     frequency: float = o.option(0.25, "Of the first joint's sine [Hz]; of the last: twice.")
 
-    def followed(self, robot: Robot) -> Follow | Sine:
+    def followed(self, robot: casid.Robot) -> casid.motion.Follow | casid.motion.Sine:
         """The reference of a robot."""
-        from casid.motion import Follow, Sine, read_trajectory
-
         if self.trajectory is not None:
-            return Follow(read_trajectory(self.trajectory))
+            return casid.motion.Follow(casid.motion.read_trajectory(self.trajectory))
         seconds = 10.0 if self.duration is None else self.duration
-        return Sine.within(robot, self.amplitude, self.frequency, seconds)
+        return casid.motion.Sine.within(robot, self.amplitude, self.frequency, seconds)
 
 
 @dataclass(frozen=True)
@@ -64,12 +56,11 @@ class Simulated(o.OptionGroup):
     )
     smooth: float = o.option(1e-2, "Speed at which smooth dry friction is reached \\[rad/s].")
 
-    def plant(self, robot: Robot, frame: str | None = None) -> Plant:
+    def plant(self, robot: casid.Robot, frame: str | None = None) -> casid.simulation.Plant:
         """The robot with its joint terms, its friction, and the wall that a frame meets."""
-        from casid.inertia import read_parameters
         from casid.simulation import ExactCoulomb, Plant, SmoothCoulomb, Wall
 
-        given = robot.parameters if self.parameters is None else read_parameters(self.parameters)
+        given = robot.parameters if self.parameters is None else casid.inertia.read_parameters(self.parameters)
         friction = ExactCoulomb() if self.exact else SmoothCoulomb(self.smooth)
         plant = Plant.of(robot, friction, None, given, **_by_joint(robot, self.term_values))
         if not self.wall:
@@ -80,7 +71,7 @@ class Simulated(o.OptionGroup):
         )
 
 
-def _by_joint(robot: Robot, text: str) -> dict[str, list[float]]:
+def _by_joint(robot: casid.Robot, text: str) -> dict[str, list[float]]:
     """Values of each joint term, one a joint, of ``TERM=VALUE,TERM@JOINT=VALUE``; 0 where a joint has none."""
     joints = [joint.name for joint in robot.coordinates]
     given = assignments(text, "--term-values", typer.BadParameter)
@@ -113,23 +104,22 @@ class Control(o.OptionGroup):
     control_delay: float = o.option(0.0, "From a sample to its torque \\[s].")
     limits: bool = o.option(True, "Cut torques off at the robot's limits.")
 
-    def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
+    def law(
+        self, robot: casid.Robot, plant: casid.simulation.Plant, reference: casid.motion.Reference
+    ) -> casid.control.Controller:
         """The controller of a plant."""
-        from casid.control import ControllerSettings, Saturated, controller_of
-        from casid.inertia import read_parameters
-
         links, inertial = plant.links
-        settings = ControllerSettings(
+        settings = casid.control.ControllerSettings(
             links,
-            inertial if self.believed is None else read_parameters(self.believed).standard,
+            inertial if self.believed is None else casid.inertia.read_parameters(self.believed).standard,
             reference.at(0.0).q[0],
             self.bandwidth,
             self.frame or robot.flange.name,
             None if self.kp is None else comma_numbers(self.kp, "kp", DatasetError),
             None if self.kd is None else comma_numbers(self.kd, "kd", DatasetError),
         )
-        law = controller_of(self.controller, settings)
-        return Saturated(law, robot.limits.effort) if self.limits else law
+        law = casid.control.controller_of(self.controller, settings)
+        return casid.control.Saturated(law, robot.limits.effort) if self.limits else law
 
 
 @dataclass(frozen=True)
@@ -140,13 +130,12 @@ class Integration(o.OptionGroup):
     integrator: str | None = o.option(None, "runge-kutta, euler, dormand-prince, cvodes; default: as friction needs.")
     step: float | None = o.option(None, "Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
 
-    def chosen(self, exact: bool) -> Integrator | None:
+    def chosen(self, exact: bool) -> casid.simulation.integrators.Integrator | None:
         """The integrator; None: as the plant's friction needs."""
-        from casid.simulation.integrators import integrator_of
-
         if not (self.integrator or exact or self.step is not None):
             return None
-        return integrator_of(self.integrator or ("dormand-prince" if exact else "runge-kutta"), self.step)
+        name = self.integrator or ("dormand-prince" if exact else "runge-kutta")
+        return casid.simulation.integrators.integrator_of(name, self.step)
 
 
 @o.grouped
@@ -162,9 +151,6 @@ def simulate(
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the energy balance."""
     from casid.arrays import ALIKE
-    from casid.report import report_of
-    from casid.simulation import Sensor
-    from casid.simulation import simulate as run
 
     _refuse_unused(context, motion, simulated, control)
     folder = out_folder(out)
@@ -173,7 +159,7 @@ def simulate(
     reference = motion.followed(loaded)
     law = control.law(loaded, plant, reference)
     position, velocity, torque = comma_numbers(simulated.noise, "noise", typer.BadParameter, 3)
-    done = run(
+    done = casid.simulation.simulate(
         plant,
         law,
         reference,
@@ -181,9 +167,9 @@ def simulate(
         integrator=integration.chosen(simulated.exact),
         rate=control.control_rate,
         delay=control.control_delay,
-        sensor=Sensor(position, velocity, torque, simulated.seed),
+        sensor=casid.simulation.Sensor(position, velocity, torque, simulated.seed),
     )
-    written = present(report_of(done), folder)
+    written = present(casid.report.report_of(done), folder)
     if folder is not None and all(path.name != "recording.npz" for path in written):
         note(f"no recording.npz: {len(done)} samples are too few")
     loads = [loaded.coordinates[k].name for term, k in plant.model.term_columns.values() if term.loaded]
@@ -211,14 +197,12 @@ def simulate(
 
 def _refuse_unused(context: typer.Context, motion: Reference, simulated: Simulated, control: Control) -> None:
     """BadParameter for options that the others leave without effect."""
-    from casid.control import OF_A_FRAME
-
     controller = control.controller
     if motion.trajectory is not None:
         refuse(context, ("amplitude", "frequency"), "is of the sines, not of a --trajectory")
     if controller == "passive":
         refuse(context, ("bandwidth", "kp", "kd", "believed"), "has no effect on the controller 'passive'")
-    if controller not in OF_A_FRAME and not simulated.wall:
+    if controller not in casid.control.OF_A_FRAME and not simulated.wall:
         refuse(context, ("frame",), f"has no effect on the controller '{controller}'")
     if control.kp is not None and control.kd is not None:
         refuse(context, ("bandwidth",), "has no effect where --kp and --kd are given")

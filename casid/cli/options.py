@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 
 import typer
 
+import casid
 from casid.cli.shared import note, out_file
 from casid.errors import DatasetError
-
-if TYPE_CHECKING:
-    from casid.description import Robot
-    from casid.dynamics import Model
-    from casid.measurement import Dataset, Processing
 from casid.files import assignments, comma_list, comma_numbers, near
 
 #: Panels of options in the help of a command, after the plain ones.
@@ -89,7 +85,7 @@ class RobotOptions(OptionGroup):
         None, "Angles this near a multiple of pi/2 are rounded to it \\[rad]; 1e-5 for printed 1.5708."
     )
 
-    def robot(self, name: str) -> Robot:
+    def robot(self, name: str) -> casid.Robot:
         """The robot of this name or file."""
         return Settings.merged((), **self.given()).robot(name)
 
@@ -225,25 +221,23 @@ class Settings:
                 common[name], source[name] = value, path
         return cls(common | line, own)
 
-    def of(self, path: Path) -> Settings:
-        """The settings of one recording: the common ones and its own."""
-        return Settings(self.given | self.own.get(path, {}))
+    def of(self, path: Path | None) -> Settings:
+        """The settings of one recording: the common ones and its own; the common ones alone without a recording."""
+        return Settings(self.given if path is None else self.given | self.own.get(path, {}))
 
-    def processing(self, default: Processing | bool | None = None) -> Processing | bool | None:
+    def processing(self, default: casid.Processing | bool | None = None) -> casid.Processing | bool | None:
         """Processing with what was given over a default, or the default itself where nothing was."""
-        from dataclasses import asdict
-
-        from casid.measurement import Processing
-
         if not any(name in self.given for name in _PROCESSING):
             return default
-        settings = asdict(default if isinstance(default, Processing) else Processing())
+        settings = asdict(default if isinstance(default, casid.Processing) else casid.Processing())
         for name, field_name in _PROCESSING.items():
             if name in self.given:
                 settings[field_name] = _setting(name, self.given[name])
-        return Processing(**settings)
+        return casid.Processing(**settings)
 
-    def prepared(self, data: Dataset, default: Processing | bool | None, model: Model) -> Dataset:
+    def prepared(
+        self, data: casid.Dataset, default: casid.Processing | bool | None, model: casid.Model
+    ) -> casid.Dataset:
         """The recording through the processing, its delay taken out if that was asked for.
 
         Parameters
@@ -253,25 +247,19 @@ class Settings:
         model
             For the estimate of a delay.
         """
-        from casid.identification import without_delay
-        from casid.measurement import prepare
-
         processing, delay = self.processing(default), self.delay()
-        ready = prepare(data, processing)
+        ready = casid.measurement.prepare(data, processing)
         if delay is None:
             return ready
-        (made,), _, remark = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
+        known = None if delay == "auto" else delay
+        (made,), _, remark = casid.identification.without_delay(model, [data], [ready], processing, known)
         if remark:
             note(f"{data.name}: {remark}")
         return made
 
-    def robot(self, name: str) -> Robot:
+    def robot(self, name: str) -> casid.Robot:
         """The robot with gravity, locked joints, angle tolerance and total mass as given."""
-        from dataclasses import replace
-
-        from casid.description import load_robot
-
-        robot = load_robot(name, **self.reading())
+        robot = casid.load_robot(name, **self.reading())
         note(*robot.notes)
         if "total_mass" in self.given:
             robot = replace(robot, total_mass=interval("--total-mass", self.given["total_mass"]))
@@ -291,7 +279,7 @@ class Settings:
             options["angle_tolerance"] = tolerance
         return options
 
-    def recording(self, path: Path, robot: Robot, signs: bool = True) -> Dataset:
+    def recording(self, path: Path, robot: casid.Robot, signs: bool = True) -> casid.Dataset:
         """A recording in the order of the robot's joints, locked ones left out, the torques of the chosen joints only.
 
         Parameters
@@ -311,7 +299,7 @@ class Settings:
         check = check_against if signs else check_columns
         return own._counted(check(without_locked(data, robot), robot), robot)
 
-    def _counted(self, data: Dataset, robot: Robot) -> Dataset:
+    def _counted(self, data: casid.Dataset, robot: casid.Robot) -> casid.Dataset:
         """The recording with the torques of the chosen joints only."""
         if "only" not in self.given:
             return data
@@ -346,9 +334,8 @@ def vector(value: Any) -> list[float]:
     if isinstance(value, str):
         axis = value.strip().lower()
         if len(axis) == 2 and axis[0] in "+-" and axis[1] in "xyz":
-            from casid.description import STANDARD_G
-
-            return [(STANDARD_G if axis[0] == "+" else -STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
+            g = casid.description.STANDARD_G * (1 if axis[0] == "+" else -1)
+            return [g * (letter == axis[1]) for letter in "xyz"]
     text = value if isinstance(value, str) else ",".join(map(str, value)) if isinstance(value, Sequence) else str(value)
     return comma_numbers(text, "gravity (+x ... -z, or a vector)", DatasetError, 3)
 
@@ -356,9 +343,7 @@ def vector(value: Any) -> list[float]:
 def _options_of(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".toml":
         return {}
-    from casid.files import read_toml
-
-    table = read_toml(path, "recording", DatasetError).get(TABLE, {})
+    table = casid.files.read_toml(path, "recording", DatasetError).get(TABLE, {})
     if not isinstance(table, Mapping):
         raise DatasetError(f"{path.name}: '{TABLE}' must be a table of options")
     known = (*_PROCESSING, *_ROBOT, "terms", "friction", "deadband", "method")

@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+import casid
 from casid._annexes import commands, loaded
-from casid.errors import CasidError, CasidWarning
+from casid.errors import CasidError, CasidWarning, ExportError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from casid.description import Written
-    from casid.report import Report
 
 
 #: Exit code of a command that Ctrl-C ended.
@@ -190,13 +188,11 @@ def out_folder(out: Path | None) -> Path | None:
 
     Folders that the command has made and left empty, because it failed, are removed when it ends.
     """
-    from casid.files import prepare_directory
-
     if out is None:
         return None
     missing = [folder for folder in (out, *out.parents) if not folder.exists()]
     _MADE.get().extend(missing)
-    return prepare_directory(out)
+    return casid.files.prepare_directory(out)
 
 
 def out_file(path: Path | None, *suffixes: str) -> Path | None:
@@ -207,8 +203,6 @@ def out_file(path: Path | None, *suffixes: str) -> Path | None:
     ExportError
         Naming the path, and the endings it may have.
     """
-    from casid.errors import ExportError
-
     if path is None:
         return None
     if path.is_dir():
@@ -250,7 +244,7 @@ def announce_written(folder: Path, files: Iterable[Path]) -> None:
     say(f"Written to {folder}: {names}")
 
 
-def announce_conversion(written: Written) -> None:
+def announce_conversion(written: casid.description.Written) -> None:
     """Print the files of a written robot, what was changed and what its format cannot hold."""
     note(*written.notes)
     robot, *beside = written.files
@@ -259,7 +253,7 @@ def announce_conversion(written: Written) -> None:
         say(f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}")
 
 
-def present(report: Report, folder: Path | None = None) -> list[Path]:
+def present(report: casid.report.Report, folder: Path | None = None) -> list[Path]:
     """Write the files of a report to a folder, if one is given; then print its tables, and their names."""
     screen = console()
     with shown("tables" if folder is None else "tables and pictures") as update:

@@ -266,9 +266,7 @@ class TaskSpace(ModelBased):
 
     def error(self, T_ref: ca.SX, T: ca.SX) -> ca.SX:
         """Position error, and ``1/2 sum_i a_i x a_i,ref`` of the frames' axes (Luh et al. 1980), base axes."""
-        turn = ca.SX(3, 1)
-        for i in range(3):
-            turn += ca.cross(T[:3, i], T_ref[:3, i]) / 2
+        turn = sum((ca.cross(T[:3, i], T_ref[:3, i]) / 2 for i in range(3)), ca.SX(3, 1))
         return ca.vertcat(T_ref[:3, 3] - T[:3, 3], turn)
 
     def torque(self, seen: Frame, q: ca.SX, dq: ca.SX, acceleration: ca.SX, q_ref: ca.SX) -> ca.SX:

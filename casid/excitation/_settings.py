@@ -92,17 +92,15 @@ class DesignSettings:
         """Return the basis the settings name."""
         if self.basis == "poses":
             return Poses(self.poses)
-        motion: Basis
-        if self.basis == "fourier":
-            if not self.duration > 0:
-                raise ProblemError(f"excitation: the duration must be positive, got {self.duration} s")
-            motion = Fourier(2 * np.pi / self.duration, self.harmonics)
-        elif self.basis == "spline":
-            motion = QuinticSpline(self.duration, 2 * self.harmonics + 5)
-        else:
+        if self.basis == "spline":
+            return QuinticSpline(self.duration, 2 * self.harmonics + 5)
+        if self.basis != "fourier":
             known = ("fourier", "spline", "poses")
             raise ProblemError(f"unknown basis '{self.basis}'{near(self.basis, known)}; known: {', '.join(known)}")
-        return Ramped(motion, self.ramp) if self.ramp > 0 and self.basis == "fourier" else motion
+        if not self.duration > 0:
+            raise ProblemError(f"excitation: the duration must be positive, got {self.duration} s")
+        motion = Fourier(2 * np.pi / self.duration, self.harmonics)
+        return Ramped(motion, self.ramp) if self.ramp > 0 else motion
 
     def observation(self, robot: Robot, basis: Basis) -> Observation:
         """Return what a motion in ``basis`` shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.polynomial import polynomial as poly
@@ -38,8 +38,8 @@ class LimitSamples(NamedTuple):
     """
 
     instants: Array
-    tightening: float
-    rate: float
+    tightening: float = 1.0
+    rate: float = float("inf")
 
 
 class Basis(ABC):
@@ -52,6 +52,10 @@ class Basis(ABC):
     #: What the basis is called in files, and the keys of its settings there.
     kind: ClassVar[str] = ""
     keys: ClassVar[tuple[str, ...]] = ()
+    #: Is this a sequence of poses to hold one by one: no velocity, no time between them?
+    static: ClassVar[bool] = False
+    #: Does the motion end in the state it begins in?
+    periodic: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -107,19 +111,9 @@ class Basis(ABC):
             numeric_array(value, f"basis '{type(self).__name__}': `{name}`", ProblemError, shape=shape)
 
     @property
-    def static(self) -> bool:
-        """Is this a sequence of poses to hold one by one: no velocity, no time between them?"""
-        return False
-
-    @property
     def duration(self) -> float:
         """Length of the motion [s]."""
         return self.span[1] - self.span[0]
-
-    @property
-    def periodic(self) -> bool:
-        """Does the motion end in the state it begins in?"""
-        return False
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -140,8 +134,7 @@ class Basis(ABC):
 
     def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
         """Where joint limits are asked for, part by part; ``density`` samples of the part with the information."""
-        instants = self.samples(density)
-        return (LimitSamples(instants, self.tightening(len(instants)), self.fastest_rate()),)
+        return (LimitSamples(self.samples(density)),)
 
     def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[Array, Array]:
         """Rigorous bounds of each joint's smallest and largest ``order``-th derivative over the whole motion.
@@ -185,14 +178,6 @@ class Basis(ABC):
     def random(self, rng: np.random.Generator) -> Array:
         """Coefficients of a random motion of arbitrary size about 0 of one joint, shape (size,)."""
         return rng.standard_normal(self.size)
-
-    def fastest_rate(self) -> float:
-        """Bound of ``max|p'| / max|p|`` over all motions p about their mean [1/s]; infinite: unknown."""
-        return float("inf")
-
-    def tightening(self, count: int) -> float:
-        """Factor on bounds at ``count`` uniform samples that makes them hold in between; 1: unknown."""
-        return 1.0
 
 
 def check_order(order: int, highest: int) -> None:
@@ -266,7 +251,7 @@ class Ramped(Basis):
         """Return the motion's, and a quarter as many in each ramp."""
         start, end = self.span
         away = self.ramp * np.linspace(0.0, 1.0, max(4, density // 4), endpoint=False)
-        ramps = LimitSamples(np.concatenate([start + away, end - away]), 1.0, float("inf"))
+        ramps = LimitSamples(np.concatenate([start + away, end - away]))
         return (*self.motion.limit_samples(density), ramps)
 
     @cached_property
@@ -285,13 +270,12 @@ class Ramped(Basis):
                 value = poly.polyval(s, integral) - integral.sum()
                 result += sign * np.outer(value, weight)
             else:
-                derivative = poly.polyder(shape, order - 1) if order > 1 else shape
+                derivative = poly.polyder(shape, order - 1)
                 result += (sign / T) ** (order - 1) * np.outer(poly.polyval(s, derivative), weight)
         return result + (row[0] if order == 0 else 0.0)
 
     def matrix(self, t: ArrayLike, order: int = 0) -> Array:
         """Basis or its time derivative at the instants ``t``, shape (len(t), size)."""
-        check_order(order, 99)
         instants = np.atleast_1d(np.asarray(t, dtype=float))
         start, end = self.motion.span
         result = self.motion.matrix(np.clip(instants, start, end), order)
@@ -445,23 +429,22 @@ class Fourier(Basis):
         rates, amplitude = self._rates()
         return np.append(rng.standard_normal(2 * self.harmonics) / np.tile(rates * amplitude, 2), 0.0)
 
-    def tightening(self, count: int) -> float:
-        """``cos(pi L / count)``, by which bounds at the samples of a period are tightened.
+    def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
+        """Samples of a period, bounds tightened by ``cos(pi L / density)``, rates up to ``L w``.
 
         A trigonometric polynomial of degree L is at most 1 / cos(pi L / m) larger than its largest absolute value at
-        m > 2 L uniform samples of a period (Ehlich and Zeller 1964).
+        m > 2 L uniform samples of a period (Ehlich and Zeller 1964); its derivative at most L w times larger than
+        itself (Bernstein's inequality).
         """
-        return float(np.cos(np.pi * self.harmonics / count)) if count > 2 * self.harmonics else 1.0
-
-    def fastest_rate(self) -> float:
-        """``L w``: Bernstein's inequality for trigonometric polynomials of degree L."""
-        return self.harmonics * self.frequency
+        L = self.harmonics
+        tightening = float(np.cos(np.pi * L / density)) if density > 2 * L else 1.0
+        return (LimitSamples(self.samples(density), tightening, L * self.frequency),)
 
     @classmethod
     def from_table(cls, table: Table) -> Fourier:
         """See `Basis.from_table`."""
         harmonics, periods = table.integer("harmonics", upper=MOST), table.integer("periods", upper=MOST)
-        form: Form = "velocity" if table.choice("form", ("velocity", "position")) == "velocity" else "position"
+        form = cast("Form", table.choice("form", ("velocity", "position")))
         return cls(positive(table, "frequency"), harmonics, form, periods)
 
 

@@ -174,12 +174,10 @@ class Sine(Reference):
         if not 0 < frequency < np.inf:
             raise DatasetError(f"sines: the frequency must be positive [Hz], got {frequency}")
         lower, upper = robot.limits.lower, robot.limits.upper
-        bounded = np.isfinite(lower) & np.isfinite(upper)
         middle = np.maximum(robot.limits.middle, lower + 0.1)
-        reach = np.where(bounded, 0.8 * (np.where(bounded, upper - lower, 0.0)), np.inf)
         rates = frequency * np.linspace(1.0, 2.0, robot.n)
         speed = robot.limits.velocity / (np.pi * rates)
-        size = np.minimum(np.minimum(amplitude, reach), 0.9 * speed)
+        size = np.minimum(np.minimum(amplitude, 0.8 * (upper - lower)), 0.9 * speed)
         return cls(middle - size / 2, size, rates, duration)
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.description import assignments
 from casid.errors import DatasetError, ProblemError
-from casid.files import Table, listed, read_toml, shown
+from casid.files import Table, csv_bytes, listed, read_toml, shown
 from casid.motion._basis import LARGEST, Basis, Fourier, Poses, QuinticSpline, Ramped, positive
 
 
@@ -188,18 +186,14 @@ def _toml(trajectory: Trajectory, _: float) -> str:
 
 def _csv(trajectory: Trajectory, rate: float) -> str:
     joints = trajectory.joints
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     if trajectory.basis.static:
-        writer.writerow(["pose", *(f"q_{name}" for name in joints)])
-        writer.writerows([k + 1, *map(repr, row)] for k, row in enumerate(trajectory.coefficients.T.tolist()))
-        return buffer.getvalue()
+        poses = trajectory.coefficients.T.tolist()
+        head = ["pose", *(f"q_{name}" for name in joints)]
+        return csv_bytes(head, ([k + 1, *pose] for k, pose in enumerate(poses))).decode()
     t = trajectory.times(rate)
-    motion = trajectory.motion(t)
-    writer.writerow(["t", *(f"{symbol}_{name}" for symbol in ("q", "dq", "ddq") for name in joints)])
-    rows = zip(t - t[0], np.hstack(tuple(motion)), strict=True)
-    writer.writerows([f"{instant:.9g}", *(f"{x:.12g}" for x in states)] for instant, states in rows)
-    return buffer.getvalue()
+    states = zip(t - t[0], np.hstack(tuple(trajectory.motion(t))), strict=True)
+    head = ["t", *(f"{symbol}_{name}" for symbol in ("q", "dq", "ddq") for name in joints)]
+    return csv_bytes(head, ([f"{instant:.9g}", *(f"{x:.12g}" for x in state)] for instant, state in states)).decode()
 
 
 def _ros2(trajectory: Trajectory, rate: float) -> str:
@@ -272,9 +266,4 @@ def _basis(file: Table) -> Basis:
 def _quoted(text: str) -> str:
     """Double-quoted string that YAML reads back as it is."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else _escape(ord(c)) for c in escaped) + '"'
-
-
-def _escape(code: int) -> str:
-    """A character by its number, with four or eight digits."""
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'

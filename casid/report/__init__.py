@@ -7,7 +7,7 @@ from casid.report._section import ReportSection as ReportSection
 from casid.report._section import report_of as report_of
 
 # Reports of each kind of result; each module registers its own
-from casid.report import _comparison, _excitation, _feasibility, _identification, _import, _intervals, _joints  # noqa: F401
+from casid.report import _comparison, _excitation, _identification, _import, _intervals, _joints  # noqa: F401
 from casid.report import _robot, _simulation, _solution  # noqa: F401
 
 # Pictures of arrays

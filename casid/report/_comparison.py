@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
 
 from casid.identification import Comparison, Difference
 from casid.report._section import Report, SectionOf, picked, report_of
-from casid.report._style import BLUE, MUTED, ORANGE, new_figure, tidy
+from casid.report._style import BLUE, MUTED, ORANGE, Figure, new_figure, tidy
 from casid.report._tables import NAME, WORD, PlainTable, numbers, summary_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Differences that the terminal shows beyond the significant ones.
 _SHOWN = 5
@@ -75,9 +72,8 @@ class ComparisonSection(SectionOf[Comparison]):
         found = self.result
         rows = [("result", found.line)]
         if found.inflation > 1.0:
-            rows.append(
-                ("deviations", f"widened {found.inflation:.2f} times, so that the bulk of the differences is chance")
-            )
+            words = f"widened {found.inflation:.2f} times, so that the bulk of the differences is chance"
+            rows.append(("deviations", words))
         return [*rows, *(("note", note) for note in found.notes)]
 
 

@@ -19,23 +19,11 @@ from casid.excitation import Design, Designer, MotionLimits, Observation, certif
 from casid.excitation.limits import LimitCheck, StateConstraint
 from casid.motion import Trajectory, trajectory_text
 from casid.report._section import Report, ReportSection, picked, report_of
-from casid.report._style import (
-    BLUE,
-    FAINT,
-    GREEN,
-    INK,
-    MUTED,
-    RED,
-    link_colours,
-    new_figure,
-    png_bytes,
-    tidy,
-)
+from casid.report._style import BLUE, FAINT, GREEN, INK, MUTED, RED, Figure, link_colours, new_figure, png_bytes, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
 from casid.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from mpl_toolkits.mplot3d import Axes3D
 
 _UNITS = ("rad", "rad/s", "rad/s²")
@@ -74,9 +62,8 @@ class DesignSection(ReportSection):
         if designer is None:
             rows += [(name, f"largest violation {amount:.2g}") for name, amount in design.violations.items()]
         else:
-            rows.append(
-                ("joint limits at every instant", _limits_text(certify_limits(design.trajectory, designer.limits)))
-            )
+            checks = certify_limits(design.trajectory, designer.limits)
+            rows.append(("joint limits at every instant", _limits_text(checks)))
             rows += [(constraint.name, _violation_text(design, constraint)) for constraint in designer.constraints]
         if best.limited:
             rows.append(("stopped by the limit", f"{best.limited}, still improving; the best motion until then"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -16,13 +16,11 @@ from casid.report._intervals import IntervalsSection
 from casid.report._joints import ErrorsSection, JointTermsSection
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, SectionOf, report_of
-from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, tidy
+from casid.report._solution import solver_time
+from casid.report._style import BAND, FAINT, GREEN, MUTED, Figure, new_figure, tidy
 from casid.report._tables import NAME, TEXT, PlainTable, numbers, summary_table
 from casid.report.viewer import Page, nominal_bodies
 from casid.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class VerdictSection(SectionOf[Identification]):
@@ -40,7 +38,7 @@ class VerdictSection(SectionOf[Identification]):
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
         """The verdict, cards with the main numbers, notes."""
         result, fit, feasible = self.result, self.result.unconstrained, self.result.feasible
-        solution = feasible.solution
+        solution, held = feasible.solution, result.held_out
         if result.verdict is not None:
             judged = result.verdict
             for about, headline in (("torques", judged.torques), ("links", judged.links)):
@@ -52,11 +50,7 @@ class VerdictSection(SectionOf[Identification]):
             (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
             (f"{fit.relative_error:.2f} %", f"unconstrained, {fit.method}"),
             (f"{feasible.residual_ratio:.4f}", "weighted residual, consistent / unconstrained"),
-            *(
-                [(f"{result.held_out.tested['consistent'].total:.2f} %", "held out, physically consistent")]
-                if result.held_out
-                else []
-            ),
+            *([(f"{held.tested['consistent'].total:.2f} %", "held out, physically consistent")] if held else []),
             (f"{raw_error(result):.2f} %", "against the unfiltered torques"),
             (f"{solution.gap:.1e}", "certified gap" if solution.certified else "gap, not certified"),
             (f"{fit.rank} of {fit.data.base.rank}", "base parameters determined"),
@@ -81,8 +75,7 @@ class IdentifiedLinksSection(SectionOf[Identification]):
 
     def files(self) -> Mapping[str, bytes]:
         """``parameters.csv``, joint terms included."""
-        result = self.result
-        return {"parameters.csv": parameter_csv(result.parameters)}
+        return {"parameters.csv": parameter_csv(self.result.parameters)}
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``links``."""
@@ -126,10 +119,8 @@ class DeterminedSection(SectionOf[Identification]):
             )
             page.table(*self.tables())
         page.heading("Bounds that are reached")
-        for bound in result.feasible.active:
-            page.text(bound.text)
-        if not result.feasible.active:
-            page.text("None.")
+        for text in [bound.text for bound in result.feasible.active] or ["None."]:
+            page.text(text)
 
 
 class BaseParametersSection(SectionOf[Identification]):
@@ -138,10 +129,7 @@ class BaseParametersSection(SectionOf[Identification]):
     def files(self) -> Mapping[str, bytes]:
         """``base_parameters.csv``."""
         columns = ("name", "expression", "unconstrained", "sd", "feasible")
-        rows = [
-            ["" if base[column] is None else base[column] for column in columns]
-            for base in self.result.record()["base_parameters"]
-        ]
+        rows = [[base[column] for column in columns] for base in self.result.record()["base_parameters"]]
         return {"base_parameters.csv": csv_bytes(list(columns), rows)}
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
@@ -188,10 +176,7 @@ class SummarySection(SectionOf[Identification]):
             ),
             *_choice_rows(result),
             *_held_out_rows(result),
-            (
-                "time of the solver",
-                f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations",
-            ),
+            solver_time(solution),
             ("determined by the data", determined_text(result)),
             *_processing_rows(result),
             *(("note", note) for note in other_notes(result)),

@@ -26,14 +26,10 @@ class ProposalSection(SectionOf[Proposal]):
         columns = {"joint": NAME} | ({} if whole else texts("positions", "commands" if commanded else "torques"))
         columns |= numbers(*(("range", "follows") if commanded else ("range", "largest [N.m]", "gravity", "explained")))
         rows = [cells[:1] + cells[3:] if whole else cells for cells in self.result.joints]
-        note = (
-            "follows: correlation of positions and commands"
-            if commanded
-            else (
-                "gravity: correlation of the torque with the robot's gravity torque; explained: share of its variance "
-                "that the dynamics explain"
-            )
-        )
+        note = "follows: correlation of positions and commands" if commanded else (
+            "gravity: correlation of the torque with the robot's gravity torque; explained: share of its variance "
+            "that the dynamics explain"
+        )  # fmt: skip
         return guesses, PlainTable("Joints", columns, rows, note)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
@@ -13,12 +12,9 @@ from casid.arrays import ALIKE
 from casid.dynamics import Model
 from casid.files import csv_bytes
 from casid.report._section import Report, SectionOf, report_of
-from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, tidy
+from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, Figure, new_figure, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, Cell, PlainTable, numbers
 from casid.retrieval.insight import Intervals, ParameterInterval, WhatIf
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: A quantity of certain sign is known where its range is at most this part of its size, roughly known up to the second.
 _KNOWN, _ROUGHLY = 0.1, 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -13,12 +13,9 @@ from casid.dynamics.terms import friction_model
 from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
 from casid.report._section import Report, ReportSection, SectionOf, report_of
-from casid.report._style import BLUE, MUTED, ORANGE, new_figure, tidy
+from casid.report._style import BLUE, MUTED, ORANGE, Figure, new_figure, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Most points of a curve; more are not visible.
 _POINTS = 3000

@@ -15,12 +15,11 @@ from casid.errors import DatasetError
 from casid.files import numeric_array
 from casid.inertia import LinkParameters, from_standard, link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
-from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure
+from casid.report._style import FAINT, INK, MUTED, Figure, link_colours, new_figure
 from casid.report._tables import NAME, PlainTable, numbers
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
     from mpl_toolkits.mplot3d import Axes3D
 

@@ -1,11 +1,11 @@
-"""Reports about a robot: the shipped robots, its joints, base parameters, operation counts, checks of its bodies."""
+"""Reports about a robot: the shipped ones, its joints, base parameters and their feasibility, operations, checks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -14,13 +14,13 @@ from casid.codegen import Operations
 from casid.description import Robot
 from casid.dynamics import BaseParameters
 from casid.errors import RobotError
-from casid.identification.repair import FileCheck
+from casid.files import csv_bytes
+from casid.identification.repair import Feasibility, FileCheck
+from casid.inertia import parameter_csv, parameter_record
 from casid.report._links import links_figure
-from casid.report._section import Report, ReportSection, SectionOf, report_of
+from casid.report._section import Report, ReportSection, SectionOf, picked, report_of
+from casid.report._style import Figure
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, summary_table, texts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:
@@ -146,10 +146,8 @@ class CheckSection(ReportSection):
         moved = ("repair moves inertia", "mass by [kg]", "centre by [mm]")
         rows = []
         for link in result.links:
-            state, changes = (
-                link.state,
-                (f"{link.change:.3g}", f"{link.mass_change:+.3g}", f"{1e3 * link.com_change:.3g}"),
-            )
+            state = link.state
+            changes = (f"{link.change:.3g}", f"{link.mass_change:+.3g}", f"{1e3 * link.com_change:.3g}")
             found = (f"{state.mass:.5g}", f"{state.smallest_principal_moment:.3g}", f"{state.triangle_margin:.3g}")
             verdict = "physical" if state.full else state.complaint()
             rows.append((link.name, *found, *(changes if link.changed else ["-"] * 3), verdict))
@@ -162,6 +160,50 @@ class CheckSection(ReportSection):
         return {self.check.repaired_name: self.check.repaired}
 
 
+@dataclass(frozen=True, eq=False)
+class FeasibilitySection(ReportSection):
+    """Verdict on given base parameters, the nearest feasible ones, and how much each has to change."""
+
+    found: Feasibility
+    base: BaseParameters
+    consistency: str
+
+    @property
+    def _rows(self) -> list[list[Any]]:
+        given, corrected = self.found.given, self.found.corrected
+        change = corrected - given
+        share = 100 * change**2 / max(float(change @ change), np.finfo(float).tiny)
+        columns = (self.base.names, self.base.expressions, given, corrected, change, share)
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def tables(self) -> Sequence[Table]:
+        """The verdict; one row for each base parameter."""
+        found, size = self.found, float(np.linalg.norm(self.found.given))
+        rows = [
+            ("consistency", self.consistency),
+            ("verdict", found.verdict),
+            ("nearest feasible ones", f"at {found.distance:.4g}, {100 * found.distance / size:.3g} % of the norm"),
+            ("proven: none is nearer than", f"{found.proven_distance:.4g}"),
+        ]
+        columns = {"parameter": NAME} | numbers("given", "nearest feasible", "change", "share of the distance [%]")
+        lines = [(row[0], *(f"{value:.4g}" for value in row[2:5]), f"{row[5]:.1f}") for row in self._rows]
+        return summary_table("Feasibility", rows), PlainTable("Base parameters", columns, lines)
+
+    def record(self) -> Mapping[str, Any]:
+        """Verdict and distances."""
+        found = self.found
+        proof = picked(found, "verdict", "distance", "proven_distance")
+        return {"consistency": self.consistency, **proof, **parameter_record(found.parameters)}
+
+    def files(self) -> Mapping[str, bytes]:
+        """``base_parameters.csv``, ``parameters.csv``: consistent ones with the nearest feasible base parameters."""
+        head = ["parameter", "expression", "given", "value", "change", "share of the distance [%]"]
+        return {
+            "base_parameters.csv": csv_bytes(head, self._rows),
+            "parameters.csv": parameter_csv(self.found.parameters),
+        }
+
+
 @report_of.register(Robot)
 def _of_robot(robot: Robot) -> Report:
     return Report(robot.name, (JointsSection(robot),))
@@ -170,6 +212,11 @@ def _of_robot(robot: Robot) -> Report:
 @report_of.register(FileCheck)
 def _of_check(check: FileCheck, name: str) -> Report:
     return Report(name, (CheckSection(check, name),))
+
+
+@report_of.register(Feasibility)
+def _of_feasibility(found: Feasibility, base: BaseParameters, consistency: str = "full") -> Report:
+    return Report("feasibility", (FeasibilitySection(found, base, consistency),), json="feasibility.json")
 
 
 def _error(facts: Mapping[str, Any], key: str) -> str:

@@ -8,20 +8,16 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rich.table import Table
 
 from casid._annexes import register_reports
 from casid.errors import CasidError, CasidWarning
 from casid.files import json_bytes, near, prepare_directory, reason, write_files
-from casid.report._style import png_bytes, with_pyplot
+from casid.report._style import Axes, Figure, png_bytes, with_pyplot
 from casid.report._tables import html_of
 from casid.report.viewer import Page
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 T = TypeVar("T")
 

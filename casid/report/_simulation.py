@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -14,13 +14,10 @@ from casid.errors import DatasetError
 from casid.inertia import parameter_record
 from casid.report._excitation import skeleton_gif
 from casid.report._section import Report, SectionOf, report_of
-from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, tidy
+from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, Figure, new_figure, tidy
 from casid.report._tables import NAME, PlainTable, numbers, summary_table
 from casid.simulation import Simulation
 from casid.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class MotionSection(SectionOf[Simulation]):

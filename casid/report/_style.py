@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from colorsys import hls_to_rgb
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from casid.display import Axes as Axes
+from casid.display import Figure as Figure
 
 #: Resolution of the files; a figure 10 inches wide becomes 1200 pixels wide.
 DPI = 120

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 
 import casadi as ca
 import numpy as np
@@ -21,104 +22,11 @@ from casid.simulation.integrators._integrator import FixedStep, Integrator, chec
 #: Why a rollout ended, in the order of the loop's codes.
 _REASONS = (Reason.FINISHED, Reason.INDEFINITE, Reason.NOT_FINITE, Reason.DIVERGED)
 
-#: The loop, with what depends on plant, controller and integrator left open.
-TEMPLATE = """
-#define W {width}
-#define SIZE {size}
-#define JOINTS {joints}
-#define SIGNALS {signals}
-#define MEMORY {memory}
-#ifndef ALIGNED
-#define ALIGNED
-#endif
 
-/* counts: ticks, steps a tick, steps of delay, ticks a record, lanes of the reference (1: shared), check of pivots.
-   settings: step, period, largest speed. Arrays: entry after entry, lanes side by side. */
-int casid_rollout(const long *counts, const double *settings, const double *start, const double *remembered,
-                  const double *reference, const double *noise, const double *pi, double *commands, double *states,
-                  double *applied, long *ends)
-{{
-    const long ticks = counts[0], per = counts[1], delay = counts[2], every = counts[3], own = counts[4];
-    const double limit = settings[2];
-    /* Functions of several lanes leave alone what is always zero: their results begin as zeros. */
-    ALIGNED double x[SIZE * W], next[SIZE * W] = {{0}}, u[JOINTS * W], pivots[JOINTS * W] = {{0}}, unused[JOINTS * W];
-    ALIGNED double {rates}, point[SIZE * W] = {{0}};
-    ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W] = {{0}};
-    ALIGNED double felt[{felt} * W] = {{0}};
-    ALIGNED double memory[(MEMORY + 1) * W], kept[(MEMORY + 1) * W] = {{0}};
-    long tick, step, i;
-    int lane, left = W, alive[W];
-    (void)unused; (void)point; (void)pi; (void)felt;
-    memcpy(x, start, sizeof x);
-    memcpy(memory, remembered, MEMORY * W * sizeof(double));
-    for (lane = 0; lane < W; ++lane) {{
-        h[lane] = settings[0];
-        alive[lane] = 1;
-        ends[2 * lane] = ticks * per;
-        ends[2 * lane + 1] = {finished};
-    }}
-    for (tick = 0; tick <= ticks; ++tick) {{
-        for (lane = 0; lane < W; ++lane)
-            t[lane] = (double)tick * settings[1];
-        for (i = 0; i < SIGNALS; ++i)
-            for (lane = 0; lane < W; ++lane)
-                r[i * W + lane] = reference[(tick * SIGNALS + i) * own + lane % own];
-        memcpy(q, x, sizeof q);
-        memcpy(dq, x + JOINTS * W, sizeof dq);
-        if (noise)
-            for (i = 0; i < JOINTS * W; ++i) {{
-                q[i] += noise[tick * 2 * JOINTS * W + i];
-                dq[i] += noise[(tick * 2 * JOINTS + JOINTS) * W + i];
-            }}
-{sensed}
-        {prefix}control{suffix}(t, r, q, dq, {arguments});
-        memcpy(memory, kept, MEMORY * W * sizeof(double));
-        memcpy(commands + tick * JOINTS * W, tau, sizeof tau);
-        for (step = 0; step < per; ++step) {{
-            const long source = tick * per + step - delay;
-            if (source < 0)
-                memset(u, 0, sizeof u);
-            else
-                memcpy(u, commands + source / per * JOINTS * W, sizeof u);
-            if (step == 0 && tick % every == 0) {{
-                memcpy(states + tick / every * SIZE * W, x, sizeof x);
-                memcpy(applied + tick / every * JOINTS * W, u, sizeof u);
-            }}
-            if (tick == ticks)
-                break;
-{stages}
-            for (lane = 0; lane < W; ++lane) {{
-                long code = {finished};
-                if (!alive[lane])
-                    continue;
-                for (i = 0; i < SIZE; ++i)
-                    if (!(fabs(next[i * W + lane]) <= 1.7976931348623157e308))
-                        code = {not_finite};
-                if (code == {finished})
-                    for (i = JOINTS; i < 2 * JOINTS; ++i)
-                        if (fabs(next[i * W + lane]) > limit)
-                            code = {diverged};
-                if (counts[5])
-                    for (i = 0; i < JOINTS; ++i)
-                        if (!(pivots[i * W + lane] > 0.0))
-                            code = {indefinite};
-                if (code != {finished}) {{
-                    alive[lane] = 0;
-                    ends[2 * lane] = tick * per + step;
-                    ends[2 * lane + 1] = code;
-                    --left;
-                    continue;
-                }}
-                for (i = 0; i < SIZE; ++i)
-                    x[i * W + lane] = next[i * W + lane];
-            }}
-            if (left == 0)
-                return 0;
-        }}
-    }}
-    return 0;
-}}
-"""
+@cache
+def _rollout() -> str:
+    """C code of the loop, with what depends on plant, controller and integrator left to macros."""
+    return files("casid.simulation").joinpath("rollout.c").read_text(encoding="utf-8")
 
 
 def loop_source(
@@ -154,23 +62,16 @@ def loop_source(
     sensed += [
         f"memcpy(r + {start} * W, felt + {6 * k} * W, 6 * W * sizeof(double));" for k, start in enumerate(sensors)
     ]
-    text = TEMPLATE.format(
-        sensed="\n".join(" " * 8 + line for line in sensed),
-        felt=max(1, 6 * len(sensors)),
-        width=lanes,
-        size=rate.inputs[0].size,
-        joints=rate.inputs[1].size,
-        signals=control.inputs[1].size,
-        memory=memory,
-        arguments="memory, tau, kept" if memory else "tau",
-        rates=", ".join(f"{name}[SIZE * W] = {{0}}" for name in names),
-        prefix=PREFIX,
-        suffix=suffix,
-        stages="\n".join(" " * 12 + line for line in lines),
-        **{reason.name.lower(): code for code, reason in enumerate(_REASONS)},
-    )
+    macros = {
+        "W": lanes, "SIZE": rate.inputs[0].size, "JOINTS": rate.inputs[1].size, "SIGNALS": control.inputs[1].size,
+        "MEMORY": memory, "FELT": max(1, 6 * len(sensors)), "SENSE": " ".join(sensed), "STAGES": " ".join(lines),
+        "CONTROL": f"{PREFIX}control{suffix}(t, r, q, dq, {'memory, tau, kept' if memory else 'tau'});",
+        "RATES": ", ".join(f"{name}[SIZE * W] = {{0}}" for name in names),
+        **{reason.name: code for code, reason in enumerate(_REASONS)},
+    }  # fmt: skip
+    defined = "".join(f"#define {name} {text}\n" for name, text in macros.items())
     source = scalar_source if lanes == 1 else batch_source
-    return source(list(functions), "casid") + text
+    return f"{source(list(functions), 'casid')}\n{defined}{_rollout()}"
 
 
 #: Rollouts that compiled code computes side by side.
@@ -277,7 +178,7 @@ class CompiledLoop:
         def source(built: Sequence[CFunction]) -> str:
             return loop_source(built, stages, parametric, lanes, sensors)
 
-        program = Program(functions, source, "rollout", (content, TEMPLATE))
+        program = Program(functions, source, "rollout", (content, _rollout()))
         self._call = program.load().casid_rollout
         self.per = integrator.steps(sampling.period)
         delay = sampling.delay / integrator.step

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -14,13 +13,10 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.codegen import Function
-from casid.display import Displayed
+from casid.display import Axes, Displayed
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.simulation._plant import Plant
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class Reason(Enum):

@@ -17,7 +17,7 @@ from casid.files import parse_toml
 from casid.measurement import Question, read_dataset
 from casid.measurement._readers import _OPTIONS
 from casid.testing import motion, recording
-from tests.helpers import run
+from tests.helpers import BODIES, run, two_links
 
 
 @pytest.mark.parametrize("joints", [1, 6, 7])
@@ -146,10 +146,9 @@ def test_an_answered_question_is_an_option(
 @pytest.fixture
 def log(tmp_path: Path) -> SimpleNamespace:
     """A log of a robot with friction."""
-    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
-    robot = casid.load_robot("spatial_2r").with_parameters(body)
+    robot = two_links()
     model = Model(robot, ("viscous", "coulomb", "offset"))
-    data = recording(model, np.array([*body, *[0.3, 0.2, 0.1] * 2]), 600, 0, 0.02)
+    data = recording(model, np.array([*BODIES, *[0.3, 0.2, 0.1] * 2]), 600, 0, 0.02)
     table = np.column_stack([data.t, 0.3 * data.q, data.tau])
     path = tmp_path / "log.csv"
     np.savetxt(path, table, delimiter=";", header="t [s];q1 [rad];q2 [rad];tau1 [Nm];tau2 [Nm]", comments="")

@@ -12,7 +12,7 @@ import casid
 from casid.description import write_robot
 from casid.inertia import parameter_csv
 from casid.testing import recording
-from tests.helpers import run
+from tests.helpers import run, two_links
 
 
 def test_robot_files_are_checked_before_the_work(tmp_path: Path) -> None:
@@ -23,9 +23,7 @@ def test_robot_files_are_checked_before_the_work(tmp_path: Path) -> None:
 @pytest.fixture
 def arm(tmp_path: Path) -> Path:
     """Folder of an identified robot in TOML, its parameters alone, and a recording of it."""
-    robot = casid.load_robot("spatial_2r").with_parameters(
-        [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
-    )
+    robot = two_links()
     model = casid.Model(robot, ("viscous", "coulomb"))
     values = np.concatenate([robot.standard_parameters(), np.tile([0.3, 0.2], 2)])
     data = recording(model, values, 800, 0, 0.02)

@@ -20,6 +20,7 @@ from casid.inertia import parameter_csv
 from casid.measurement import Dataset
 from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.testing import recording
+from tests.helpers import two_links
 
 WIDTHS = (80, 100, 120)
 CUT = "\N{HORIZONTAL ELLIPSIS}"
@@ -66,9 +67,7 @@ def _log(model: Model, values: np.ndarray) -> bytes:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot of long names, recordings of it without and with a load, and a motion."""
     made = tmp_path_factory.mktemp("tables")
-    robot = casid.load_robot("spatial_2r").with_parameters(
-        [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
-    )
+    robot = two_links()
     casid.description.write_robot(robot, made / "arm.toml")
     model = Model(robot, ("viscous", "coulomb", "offset"))
     values = np.concatenate([robot.standard_parameters(), np.tile([0.3, 0.2, 0.1], 2)])

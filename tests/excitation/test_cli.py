@@ -15,18 +15,7 @@ from casid.excitation import MotionLimits, Observation, certify_limits
 from casid.motion import Fourier, Trajectory, read_trajectory, trajectory_text
 from tests.helpers import run
 
-QUICK = (
-    "--time-limit",
-    "3",
-    "--harmonics",
-    "3",
-    "--duration",
-    "10",
-    "--samples",
-    "60",
-    "--no-collision",
-    "--no-torque",
-)
+QUICK = "--time-limit 3 --harmonics 3 --duration 10 --samples 60 --no-collision --no-torque".split()
 
 
 @pytest.mark.slow

@@ -10,9 +10,7 @@ import pytest
 import casid
 from casid.description import Limits, Robot
 from casid.errors import ProblemError
-from casid.excitation import (
-    DesignSettings,
-)
+from casid.excitation import DesignSettings
 from casid.motion import Fourier, Ramped, Trajectory
 
 

@@ -14,7 +14,7 @@ from casid.report._intervals import IntervalsSection, digits, intervals_figure, 
 from casid.retrieval import parameter_intervals
 from casid.retrieval.insight import ParameterInterval
 from casid.testing import BODY
-from tests.helpers import nearest
+from tests.helpers import nearest, two_links
 
 
 def interval(low: float, high: float, name: str = "m1", point: np.ndarray | None = None) -> ParameterInterval:
@@ -43,9 +43,7 @@ def test_a_range_that_makes_no_torque_is_small_whatever_its_sign() -> None:
 
 def test_shares_of_the_torque_are_those_of_the_regressor() -> None:
     """Twice the width makes twice the torque, a parameter without effect none."""
-    robot = casid.load_robot("spatial_2r").with_parameters(
-        [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
-    )
+    robot = two_links()
     names, pi = tuple(robot.parameter_names()), robot.standard_parameters()
     entries = tuple(interval(value - 0.01, value + 0.01, name, pi) for name, value in zip(names, pi, strict=True))
     problem = SimpleNamespace(variables=SimpleNamespace(robot=robot, names=names))

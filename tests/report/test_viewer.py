@@ -164,7 +164,7 @@ def test_results_of_a_users_robot_are_opened_with_its_file_and_locked_joints(tmp
     model, n = casid.Model(robot), robot.n
     limits = MotionLimits(tuple(j.name for j in robot.joints), -np.full((4, n), 2.0), np.full((4, n), 2.0))
     designer = Designer(Observation.of_model(model), Fourier(0.5, 3), limits, samples=20)
-    design = designer.run(iterations=2, robot="mine", joints=[joint.name for joint in robot.joints])
+    design = designer.run(iterations=2, robot="mine")
     report_of(design, designer=designer, robot=robot).write(folder)
     for name in ("", "excitation.json", "trajectory.toml"):
         shown = data_of(view(folder / name))["robots"]["robot1"]

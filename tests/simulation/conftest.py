@@ -11,12 +11,7 @@ import pytest
 import casid
 from casid.control import ComputedTorque, Passive, nominal
 from casid.motion import Hold, Sine
-from casid.simulation import (
-    Plant,
-    Simulation,
-    SmoothCoulomb,
-    simulate,
-)
+from casid.simulation import Plant, Simulation, SmoothCoulomb, simulate
 from casid.simulation.integrators import Integrator
 
 VISCOUS, COULOMB = np.array([0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1]), np.array([0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05])

@@ -40,8 +40,7 @@ def exact_swing(q0: float, t: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("integrator", "error"),
-    [(DormandPrince(1e-11), 1e-9), (Cvodes(1e-11), 1e-7), (RungeKutta4(5e-4), 1e-9)],
+    ("integrator", "error"), [(DormandPrince(1e-11), 1e-9), (Cvodes(1e-11), 1e-7), (RungeKutta4(5e-4), 1e-9)]
 )
 def test_pendulum_swings_by_elliptic_functions(free, integrator: Integrator, error: float) -> None:
     done = free(Plant.of(pendulum()), 2.0, integrator, 2.0, rate=100.0)

@@ -127,24 +127,19 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
     robot = casid.load_robot("panda")
     pi = Model(robot, ("coulomb",)).parameters(robot.standard_parameters(), np.full(7, -1.0))
     negative = Plant(Model(robot, ("coulomb",)), pi, ExactCoulomb())
-    hold = Hold(np.zeros(7))
-    with pytest.raises(ProblemError, match=r"dry friction of joint 1 is negative"):
-        simulate(negative, Passive(7), hold, 0.1, integrator=DormandPrince())
-    exact = Plant.of(robot, ExactCoulomb(), coulomb=0.1)
-    for integrator in (RungeKutta4(), Cvodes()):
-        with pytest.raises(ProblemError, match=r"cannot locate the events"):
-            simulate(exact, Passive(7), hold, 0.1, integrator=integrator)
-    plant = Plant.of(robot)
-    with pytest.raises(ProblemError, match=r"whole multiple of the step"):
-        simulate(plant, Passive(7), hold, 0.1, integrator=RungeKutta4(7e-4))
-    with pytest.raises(ProblemError, match=r"delay"):
-        simulate(plant, Passive(7), hold, 0.1, delay=3e-4, integrator=RungeKutta4(1e-3))
-    with pytest.raises(ProblemError, match=r"duration"):
-        simulate(plant, Passive(7), hold, 0.0)
-    with pytest.raises(DatasetError, match=r"controller has 3 joints"):
-        simulate(plant, Passive(3), hold, 0.1)
-    with pytest.raises(DatasetError, match=r"initial positions"):
-        simulate(plant, Passive(7), hold, 0.1, q0=[np.nan] * 7)
+    exact, plant, hold = Plant.of(robot, ExactCoulomb(), coulomb=0.1), Plant.of(robot), Hold(np.zeros(7))
+    for error, words, machine, options in (
+        (ProblemError, "dry friction of joint 1 is negative", negative, {"integrator": DormandPrince()}),
+        (ProblemError, "cannot locate the events", exact, {"integrator": RungeKutta4()}),
+        (ProblemError, "cannot locate the events", exact, {"integrator": Cvodes()}),
+        (ProblemError, "whole multiple of the step", plant, {"integrator": RungeKutta4(7e-4)}),
+        (ProblemError, "delay", plant, {"delay": 3e-4, "integrator": RungeKutta4(1e-3)}),
+        (ProblemError, "duration", plant, {"duration": 0.0}),
+        (DatasetError, "controller has 3 joints", plant, {"controller": Passive(3)}),
+        (DatasetError, "initial positions", plant, {"q0": [np.nan] * 7}),
+    ):
+        with pytest.raises(error, match=words):
+            simulate(machine, **{"controller": Passive(7), "reference": hold, "duration": 0.1, **options})  # type: ignore[arg-type]
     with pytest.raises(DatasetError, match=r"kp of joint 2"):
         PD(np.array([1.0, -1.0]), np.ones(2))
     with pytest.raises(DatasetError, match=r"rising"):

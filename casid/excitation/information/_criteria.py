@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,8 @@ class Criterion(ABC):
     """
 
     scale: Array | str | None = None
+    #: What a user reads.
+    name: ClassVar[str]
 
     def __post_init__(self) -> None:
         if isinstance(self.scale, str):
@@ -40,11 +43,6 @@ class Criterion(ABC):
             if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
                 raise ProblemError("criterion: scale must hold one positive number a parameter")
             object.__setattr__(self, "scale", scale)
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What a user reads."""
 
     @abstractmethod
     def _exact(self, eigenvalues: Array, vectors: Array) -> float:
@@ -187,10 +185,7 @@ CRITERIA: dict[str, type[Criterion]] = {
 
 
 def criterion(
-    name: str,
-    observation: Observation,
-    parameters: Sequence[str] = (),
-    scale: ArrayLike | str | None = None,
+    name: str, observation: Observation, parameters: Sequence[str] = (), scale: ArrayLike | str | None = None
 ) -> Criterion:
     """A criterion by name.
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.dynamics import random_rows, regroup
+from casid.dynamics import Model, random_rows, regroup
 from casid.errors import DatasetError, ProblemError
 from casid.expressions import Rules, Walk, as_function, rebuild
 from casid.files import numeric_array
 from casid.motion import Motion
-
-if TYPE_CHECKING:
-    from casid.dynamics import Model
 
 
 class Mapped:
@@ -47,18 +44,13 @@ class Mapped:
     def __call__(self, *values: Array | float) -> list[Array]:
         """Evaluate; the arrays returned are fresh."""
         for array, value in zip(self._inputs, values, strict=True):
-            array[:] = np.asarray(value, dtype=float).ravel() if np.ndim(value) < 3 else _flat(np.asarray(value))
+            array[:] = np.ravel(value if np.ndim(value) < 3 else np.transpose(value, (2, 1, 0)))  # CasADi's order
         self._evaluate()
         results = []
         for array, (rows, columns) in zip(self._outputs, self._shapes, strict=True):
             block = array.reshape(self._count, columns, rows)  # CasADi stores by columns
             results.append(block[:, 0].T.copy() if columns == 1 else block.transpose(2, 1, 0).copy())
         return results
-
-
-def _flat(value: Array) -> Array:
-    """Entries of a (rows, columns, count) array in CasADi's order."""
-    return np.ascontiguousarray(value.transpose(2, 1, 0)).ravel()
 
 
 def smooth_signs(expression: ca.SX, x: ca.SX, width: ca.SX) -> ca.SX:
@@ -116,7 +108,6 @@ class Observation:
         sd.setflags(write=False)
         self.noise = sd
         self._mapped: dict[tuple[str, int], Mapped] = {}
-        self._graphs: dict[str, ca.Function] = {}
 
     # ------------------------------------------------------------------ the usual observations
 
@@ -240,26 +231,23 @@ class Observation:
     def _at(self, kind: str, count: int) -> Mapped:
         key = (kind, count)
         if key not in self._mapped:
-            self._mapped[key] = Mapped(self._graph(kind), count, () if kind == "exact" else ("width",))
+            exact = kind == "exact"
+            graph = self.function if exact else self._smooth[kind]
+            self._mapped[key] = Mapped(graph, count, () if exact else ("width",))
         return self._mapped[key]
 
-    def _graph(self, kind: str) -> ca.Function:
-        if kind == "exact":
-            return self.function
-        if kind not in self._graphs:
-            width = ca.SX.sym("width")
-            states = [ca.SX.sym(name, self.n) for name in self.function.name_in()]
-            smooth = smooth_signs(self.function(*states), ca.vertcat(*states), width)
-            Y = ca.densify(ca.mtimes(ca.diag(ca.DM(1 / self.noise)), smooth))
-            seed = ca.SX.sym("seed", *Y.shape)
-            back = ca.jtimes(ca.vec(Y), ca.vertcat(*states), ca.vec(seed), True)
-            names = [*self.function.name_in(), "width"]
-            options = {"cse": True}
-            self._graphs["smooth"] = ca.Function("smooth", [*states, width], [Y], names, ["Y"], options)
-            self._graphs["reverse"] = ca.Function(
-                "reverse", [*states, width, seed], [ca.densify(back)], [*names, "seed"], ["g"], options
-            )
-        return self._graphs[kind]
+    @cached_property
+    def _smooth(self) -> dict[str, ca.Function]:
+        """The weighted regressor with smoothed signs, and its chain rule."""
+        width = ca.SX.sym("width")
+        states = [ca.SX.sym(name, self.n) for name in self.function.name_in()]
+        smooth = smooth_signs(self.function(*states), ca.vertcat(*states), width)
+        Y = ca.densify(ca.mtimes(ca.diag(ca.DM(1 / self.noise)), smooth))
+        seed = ca.SX.sym("seed", *Y.shape)
+        back = ca.densify(ca.jtimes(ca.vec(Y), ca.vertcat(*states), ca.vec(seed), True))
+        names, given, options = [*self.function.name_in(), "width"], [*states, width], {"cse": True}
+        reverse = ca.Function("reverse", [*given, seed], [back], [*names, "seed"], ["g"], options)
+        return {"smooth": ca.Function("smooth", given, [Y], names, ["Y"], options), "reverse": reverse}
 
 
 def _prismatic(model: Model) -> list[bool]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.excitation.information._observation import STATES, Mapped
 from casid.files import numeric_array
-from casid.motion import Motion
-
-if TYPE_CHECKING:
-    from casid.dynamics import Model
-from casid.motion import Trajectory
+from casid.motion import Motion, Trajectory
 
 
 class StateConstraint(ABC):
@@ -184,5 +180,4 @@ def workspace_box(model: Model, frame: str, lower: ArrayLike, upper: ArrayLike) 
     q = ca.SX.sym("q", model.n)
     point = ca.Function("point", [q], [placement(q)[:3, 3]], ["q"], ["p"], {"cse": True})
     labels = [f"{axis} of {frame}" for axis in "xyz"]
-    box = [np.broadcast_to(np.asarray(side, dtype=float), (3,)) for side in (lower, upper)]
-    return FunctionConstraint(f"workspace box of {frame}", point, box[0], box[1], labels, unit=1.0)
+    return FunctionConstraint(f"workspace box of {frame}", point, lower, upper, labels, unit=1.0)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.description import Limits, Robot
 from casid.errors import ProblemError
 from casid.motion import Basis, Trajectory
-
-if TYPE_CHECKING:
-    from casid.description import Limits, Robot
 
 #: Names of the limited quantities; the index is the order of the derivative.
 QUANTITIES = ("position", "velocity", "acceleration", "jerk")
@@ -157,10 +154,8 @@ class Rows:
     @staticmethod
     def stack(parts: list[Rows]) -> Rows:
         """All rows of several sets."""
-        return Rows(
-            np.concatenate([p.joint for p in parts]), np.vstack([p.block for p in parts]),
-            np.concatenate([p.lower for p in parts]), np.concatenate([p.upper for p in parts]),
-        )  # fmt: skip
+        arrays = zip(*((part.joint, part.block, part.lower, part.upper) for part in parts), strict=True)
+        return Rows(*map(np.concatenate, arrays))
 
 
 def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float = 1e-6) -> Rows:
@@ -169,7 +164,7 @@ def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float 
     Parameters
     ----------
     density
-        Samples of the part between the ramps; bounds are tightened by `Basis.tightening`, so that those of a Fourier
+        Samples of the part between the ramps; bounds are tightened as `LimitSamples` says, so that those of a Fourier
         series hold at every instant. Ramps get a quarter as many samples each.
     backoff
         Further tightening, relative, that leaves room for the solver's tolerance.

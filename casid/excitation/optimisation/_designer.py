@@ -138,7 +138,6 @@ class Designer:
         stages: Sequence[Stage] = STAGES,
         progress: Callable[[Progress], None] | None = None,
         max_seconds: float = np.inf,
-        joints: Sequence[str] = (),
         robot: str = "",
         iterations: float = np.inf,
     ) -> Design:
@@ -186,8 +185,8 @@ class Designer:
         if not done:
             raise KeyboardInterrupt
         done.sort(key=lambda start: start.value)
-        names = tuple(joints) or self.limits.joints
-        return self.judge(Trajectory(self.basis, done[0].coefficients, names, robot), done, interrupted)
+        best = Trajectory(self.basis, done[0].coefficients, self.limits.joints, robot)
+        return self.judge(best, done, interrupted)
 
     def _start(
         self,

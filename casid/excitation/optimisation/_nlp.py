@@ -63,9 +63,9 @@ class Nlp:
 
     Parameters
     ----------
-    report : callable, optional
+    report : callable
         ``(coefficients)`` after every iteration; may raise `Stop`.
-    request : Request, optional
+    request : Request
         Made, evaluations have no value any more, which ends the solver.
     """
 
@@ -76,11 +76,10 @@ class Nlp:
         states: list[StateRows],
         shape: tuple[int, int],
         stage: tuple[float, float],
-        report: Callable[[Array], None] | None = None,
-        request: Request | None = None,
+        report: Callable[[Array], None],
+        request: Request,
     ) -> None:
-        self.objective, self.shape, self.report = objective, shape, report
-        self.request = request or Request()
+        self.objective, self.shape, self.report, self.request = objective, shape, report, request
         self.width, self.sharpness = stage
         n, size = shape
         self.rows = rows
@@ -120,7 +119,7 @@ class Nlp:
 
     def iterated(self, x: Array) -> bool:
         """Report an iterate; True to stop."""
-        if self.report is not None and not self.stopped:
+        if not self.stopped:
             try:
                 self.report(x.reshape(self.shape))
             except Stop:

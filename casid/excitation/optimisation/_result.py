@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from casid.arrays import Array
-from casid.display import Displayed
-from casid.excitation.information._observation import Observation
-from casid.excitation.limits._motion_limits import MotionLimits
-from casid.motion import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from casid.arrays import Array
+from casid.display import Axes, Displayed
+from casid.excitation.information._observation import Observation
+from casid.excitation.limits._motion_limits import MotionLimits
+from casid.motion import Trajectory
 
 
 @dataclass(frozen=True)

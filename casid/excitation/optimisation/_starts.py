@@ -52,8 +52,7 @@ class Objective:
         self, observation: Observation, basis: Basis, criterion: Criterion, count: int, prior: Array | None = None
     ) -> None:
         self.observation, self.criterion, self.prior = observation, criterion, prior
-        instants = basis.samples(count)
-        self.matrices = basis.matrices(instants)
+        self.matrices = basis.matrices(basis.samples(count))
 
     def motion(self, coefficients: Array) -> Motion:
         """Joint states at the samples."""

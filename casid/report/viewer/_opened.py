@@ -177,15 +177,9 @@ def _json(path: Path, robot: Robot | None) -> _Shown:
     if not isinstance(record, dict):
         raise DatasetError(f"'{path.name}' is not a result of casid")
     if "basis" in record and "criterion" in record:
-        beside = path.with_name("trajectory.toml")
-        if not beside.is_file():
-            raise DatasetError(f"'{path.name}' comes with trajectory.toml, which is not beside it")
-        return _trajectory(beside, robot)
+        return _trajectory(_beside(path, "trajectory.toml"), robot)
     if "end" in record and "samples" in record:
-        beside = path.with_name("recording.npz")
-        if not beside.is_file():
-            raise DatasetError(f"'{path.name}' comes with recording.npz, which is not beside it")
-        return _recording(beside, _known(robot, record.get("robot"), path))
+        return _recording(_beside(path, "recording.npz"), _known(robot, record.get("robot"), path))
     if "parameters" not in record:
         raise DatasetError(
             f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory, and there is no page "
@@ -197,6 +191,14 @@ def _json(path: Path, robot: Robot | None) -> _Shown:
             "condition_number", "max_violation")  # fmt: skip
     facts = tuple((key.replace("_", " "), _text(record[key])) for key in keys if record.get(key) is not None)
     return shown._replace(title=str(record.get("problem") or shown.title), facts=facts)
+
+
+def _beside(path: Path, name: str) -> Path:
+    """The file of a name beside a result; DatasetError if it is not there."""
+    beside = path.with_name(name)
+    if not beside.is_file():
+        raise DatasetError(f"'{path.name}' comes with {name}, which is not beside it")
+    return beside
 
 
 def _parameters(path: Path, robot: Robot | None) -> _Shown:
@@ -221,8 +223,7 @@ def _trajectory(path: Path, robot: Robot | None) -> _Shown:
         words = f"{len(poses)} poses, one a second here."
         return _Shown(f"{known.name}: poses", words, known, motion=(times, poses) if len(poses) > 1 else None)
     t = np.asarray(trajectory.times(100.0), dtype=float)
-    motion = trajectory.motion(t)
-    q, dq = motion.q, motion.dq
+    q, dq, _ = trajectory.motion(t)
     t = t - t[0]
     return _Shown(
         f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),

@@ -158,25 +158,17 @@ class Page:
         key = str(len(self.plots))
         times = np.asarray(t, dtype=float)
         kept = _thinned(len(times), _POINTS)
-        self.plots[key] = [
-            {
-                "title": title,
-                "unit": unit,
-                "group": group,
-                "t": _plain(times[kept]),
-                "curves": [
-                    {
-                        "label": label,
-                        "colour": colour,
-                        "y": _plain(np.asarray(values, dtype=float)[kept, k]),
-                    }
-                    for colour, (label, values) in zip(
-                        chain(("blue", "orange"), repeat("grey")), curves.items(), strict=False
-                    )
-                ],
-            }
-            for k, title in enumerate(titles)
+        colours, shown = chain(("blue", "orange"), repeat("grey")), _plain(times[kept])
+        lines = [
+            (label, colour, np.asarray(values, dtype=float)[kept])
+            for colour, (label, values) in zip(colours, curves.items(), strict=False)
         ]
+        self.plots[key] = [
+            {"title": title, "unit": unit, "group": group, "t": shown, "curves": [
+                {"label": label, "colour": colour, "y": _plain(y[:, k])} for label, colour, y in lines
+            ]}
+            for k, title in enumerate(titles)
+        ]  # fmt: skip
         self.add(f'<div data-plots="{key}"></div>')
 
     def html(self) -> str:
