@@ -39,13 +39,12 @@ from casid.arrays import ROUNDING, Array, Flags
 from casid.expressions._walk import (
     CALL,
     COMPARISONS,
-    Rules,
-    Walk,
     as_function,
     rebuild,
     rebuild_call,
     refused,
     unknown,
+    walk,
 )
 
 # ------------------------------------------------------------------ ranges
@@ -534,11 +533,7 @@ def enclose(
             return Interval(bounds[..., 0], bounds[..., 1], defined, quotients=frozenset[Any]({pair}))
         return _interval(_apply(code, operands), operands)
 
-    rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": _call}
-    steps = Walk(function)
-    for step in steps:
-        step.value = rules[step.kind](*step.given)
-    return steps.values
+    return walk(function, entry=entry, constant=constant, operation=apply, call=_call)
 
 
 def _interval(found: Range, operands: Sequence[Interval]) -> Interval:
@@ -612,12 +607,14 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
     function = as_function(expression, x)
     if not may_hide(function):
         return ()
-    rules: Rules = {"operation": _apply_domain, "call": _call_domain}
-    rules |= {"constant": lambda v: _Node(ca.SX(v)), "entry": lambda k: _Node(x[k])}
-    steps = Walk(function)
-    for step in steps:
-        step.value = rules[step.kind](*step.given)
-    rows = list(_united([o.hidden for o in steps.values]).values())
+    nodes = walk(
+        function,
+        entry=lambda k: _Node(x[k]),
+        constant=lambda value: _Node(ca.SX(value)),
+        operation=_apply_domain,
+        call=_call_domain,
+    )
+    rows = list(_united([o.hidden for o in nodes]).values())
     if not rows:
         return ()
     free = np.full(x.numel(), np.inf)
