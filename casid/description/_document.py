@@ -280,9 +280,7 @@ def follow(joints: Sequence[RawJoint], where: str) -> dict[str, MimicRule]:
                 raise RobotError(f"{where}: joints mimic each other in a circle: {' -> '.join(path)}")
             further = leader.mimic
             rule = MimicRule(
-                further.joint,
-                rule.multiplier * further.multiplier,
-                rule.multiplier * further.offset + rule.offset,
+                further.joint, rule.multiplier * further.multiplier, rule.multiplier * further.offset + rule.offset
             )
         rules[joint.name] = rule
     return rules

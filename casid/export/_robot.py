@@ -365,10 +365,7 @@ def folded(model: Model, values: NDArray[np.float64], what: str) -> list[str]:
     """Paragraphs for a header: parameters that are numbers in the code."""
     digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
     named = ", ".join(f"{name}={value:.9g}" for name, value in zip(model.parameter_names, values, strict=True))
-    return [
-        f"{what} are folded in; SHA-256 of their {len(values)} doubles begins {digest}.",
-        f"{what}: {named}.",
-    ]
+    return [f"{what} are folded in; SHA-256 of their {len(values)} doubles begins {digest}.", f"{what}: {named}."]
 
 
 def numbered(values: ArrayLike) -> str:

@@ -123,11 +123,7 @@ class Case:
         return max((a / size if a else 0.0 for a, size in zip(self.allowed, sizes, strict=True)), default=0.0)
 
 
-def self_test(
-    prefix: str,
-    functions: Sequence[CFunction],
-    cases: Sequence[Sequence[Case]],
-) -> str:
+def self_test(prefix: str, functions: Sequence[CFunction], cases: Sequence[Sequence[Case]]) -> str:
     """A program that compares every function with values of the CasADi graph; exit code 1 if one deviates.
 
     By more than rounding, whose bound is that of each sample: a function that inverts a nearly singular matrix is as

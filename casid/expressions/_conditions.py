@@ -20,15 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.expressions._intervals import enclose
-from casid.expressions._walk import (
-    COMPARISONS,
-    as_function,
-    call_identity,
-    operations,
-    rebuild,
-    rebuild_call,
-    walk,
-)
+from casid.expressions._walk import COMPARISONS, as_function, call_identity, operations, rebuild, rebuild_call, walk
 
 #: What takes a truth value, in whichever operand.
 _LOGIC = frozenset({ca.OP_NOT, ca.OP_AND, ca.OP_OR})

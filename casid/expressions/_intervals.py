@@ -36,16 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import ROUNDING, Array, Flags
-from casid.expressions._walk import (
-    CALL,
-    COMPARISONS,
-    as_function,
-    rebuild,
-    rebuild_call,
-    refused,
-    unknown,
-    walk,
-)
+from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, unknown, walk
 
 # ------------------------------------------------------------------ ranges
 
@@ -211,9 +202,7 @@ def _square(a: Range) -> Range:
 
 
 def _rising(
-    function: Function,
-    domain: tuple[float, float] = (-np.inf, np.inf),
-    image: tuple[float, float] = (-np.inf, np.inf),
+    function: Function, domain: tuple[float, float] = (-np.inf, np.inf), image: tuple[float, float] = (-np.inf, np.inf)
 ) -> Callable[[Range], Range]:
     """A function that increases on its domain and has no value outside it."""
 
@@ -492,10 +481,7 @@ class Interval(Range):
 
 
 def enclose(
-    function: ca.Function,
-    low: ArrayLike,
-    high: ArrayLike,
-    quotients: Mapping[tuple[int, int], Array] | None = None,
+    function: ca.Function, low: ArrayLike, high: ArrayLike, quotients: Mapping[tuple[int, int], Array] | None = None
 ) -> list[Interval]:
     """Ranges of a function's outputs over boxes.
 

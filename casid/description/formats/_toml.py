@@ -73,15 +73,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description._document import Description, JointLimits, MimicRule, RawCapsule, RawFrame, RawJoint
-from casid.description._placement import (
-    angle_notes,
-    degrees_slip,
-    modified_dh,
-    rpy_of,
-    standard_dh,
-    unit_axis,
-    xyz_rpy,
-)
+from casid.description._placement import angle_notes, degrees_slip, modified_dh, rpy_of, standard_dh, unit_axis, xyz_rpy
 from casid.description._robot import Inertial, Link, LinkBounds
 from casid.description.formats._contract import FEATURES, Changes, Format, Reading
 from casid.description.joint_parameters import JOINT_PARAMETERS, SHAPES, joint_parameter, nested, shape_fault
