@@ -492,11 +492,9 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
             inertials |= _split(joint.link.inertial, body, scaled)
         elif body.total() is not None:  # taken away since the file was read
             inertials |= {link.name: None for link in (body.link, *(part.link for part in body.parts))}
-    terms = {}
-    before = {joint.name: joint.terms for joint in description.joints}
-    for joint in robot.joints:
-        if joint.name in before and dict(joint.terms) != dict(before[joint.name]):
-            terms[joint.name] = dict(joint.terms)
+    before = {joint.name: dict(joint.terms) for joint in description.joints}
+    after = {joint.name: dict(joint.terms) for joint in robot.joints if joint.name in before}
+    terms = {name: own for name, own in after.items() if own != before[name]}
     done = write_description(description, path, Changes(inertials, terms), anew=anew)
     notes = tuple(
         f"the body of {name} is {100 * factor:.3g} % of the described one: the link that carries it is too light for it"

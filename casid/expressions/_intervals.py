@@ -230,7 +230,7 @@ def _wave(function: Function, peak: float) -> Callable[[Range], Range]:
         ends = np.stack([function(a.low), function(a.high)])
         top = _passes(a, peak, 2 * np.pi)
         bottom = _passes(a, peak + np.pi, 2 * np.pi)
-        far = ~(np.maximum(np.abs(a.low), np.abs(a.high)) < _LARGEST_ANGLE)
+        far = ~(absolute(a).high < _LARGEST_ANGLE)
         low, high = widened(ends.min(axis=0), ends.max(axis=0))
         low = np.where(bottom | far, -1.0, np.maximum(low, -1.0))
         high = np.where(top | far, 1.0, np.minimum(high, 1.0))
@@ -240,7 +240,7 @@ def _wave(function: Function, peak: float) -> Callable[[Range], Range]:
 
 
 def _tangent(a: Range) -> Range:
-    far = ~(np.maximum(np.abs(a.low), np.abs(a.high)) < _LARGEST_ANGLE)
+    far = ~(absolute(a).high < _LARGEST_ANGLE)
     pole = far | _passes(a, np.pi / 2, np.pi)
     low, high = widened(np.tan(a.low), np.tan(a.high))
     return Range(np.where(pole, -np.inf, low), np.where(pole, np.inf, high), a.undefined | a.infinite)
@@ -248,7 +248,7 @@ def _tangent(a: Range) -> Range:
 
 def _passes(a: Range, at: float, period: float) -> NDArray[np.bool_]:
     """Whether ``at`` plus a multiple of the period lies within the range, or nearly so."""
-    slack = 1e-9 * (1.0 + np.maximum(np.abs(a.low), np.abs(a.high)))
+    slack = 1e-9 * (1.0 + absolute(a).high)
     return np.asarray(np.floor((a.high + slack - at) / period) >= np.ceil((a.low - slack - at) / period))
 
 
@@ -350,9 +350,8 @@ def _if_else_zero(test: Range, value: Range) -> Range:
 
 def _remainder_of_c(a: Range, b: Range) -> Range:
     """``fmod``: the sign of a, smaller than b, at most a; a itself where b is larger."""
-    divisor = np.where(b.has_zero, 0.0, np.minimum(np.abs(b.low), np.abs(b.high)))
-    size = np.minimum(np.maximum(np.abs(a.low), np.abs(a.high)), np.maximum(np.abs(b.low), np.abs(b.high)))
-    itself = np.maximum(np.abs(a.low), np.abs(a.high)) < divisor
+    of_a, of_b = absolute(a), absolute(b)
+    size, itself = np.minimum(of_a.high, of_b.high), of_a.high < of_b.low
     low = np.where(itself, a.low, np.where(a.low < 0, -size, 0.0))
     high = np.where(itself, a.high, np.where(a.high > 0, size, 0.0))
     return Range(low, high, a.undefined | b.undefined | b.has_zero | a.infinite)
@@ -360,7 +359,7 @@ def _remainder_of_c(a: Range, b: Range) -> Range:
 
 def _ieee_remainder(a: Range, b: Range) -> Range:
     """``remainder``: at most half of b, and at most a, of either sign."""
-    size = np.minimum(np.maximum(np.abs(a.low), np.abs(a.high)), np.maximum(np.abs(b.low), np.abs(b.high)) / 2)
+    size = np.minimum(absolute(a).high, absolute(b).high / 2)
     low, high = outward(-size, size)
     return Range(low, high, a.undefined | b.undefined | b.has_zero | a.infinite)
 
@@ -553,7 +552,6 @@ def _apply(code: int, operands: Sequence[Range]) -> Range:
 
 #: Operations of which CasADi may return a number although an operand is undefined.
 HIDING = frozenset({*COMPARISONS, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX, ca.OP_COPYSIGN, ca.OP_LIFT})
-HIDING_ANY = HIDING | {ca.OP_IF_ELSE_ZERO}
 #: Rows that are >= 0 where an operation of one operand has a value (for a logarithm: or is -infinity).
 _ROWS: dict[int, Callable[[ca.SX], list[ca.SX]]] = {
     ca.OP_SQRT: lambda a: [a],
@@ -611,8 +609,8 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
 def may_hide(function: ca.Function) -> bool:
     """Whether a function has an operation that can be undefined and one that can hide it."""
     codes = {function.instruction_id(k) for k in range(function.n_instructions())}
-    partial = {*_ROWS, ca.OP_POW, ca.OP_CONSTPOW}
-    return CALL in codes or bool(codes & HIDING_ANY and codes & partial)
+    hiding, partial = HIDING | {ca.OP_IF_ELSE_ZERO}, {*_ROWS, ca.OP_POW, ca.OP_CONSTPOW}
+    return CALL in codes or bool(codes & hiding and codes & partial)
 
 
 def _apply_domain(code: int, operands: list[_Node]) -> _Node:

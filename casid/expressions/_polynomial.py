@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.expressions._walk import as_function, evaluate_call, fold, unknown, walk
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
@@ -133,8 +133,7 @@ def _affine(form: Polynomial, size: int) -> AffineForm | None:
     for entry, coefficient in form.linear.items():
         coefficients[entry] = _rounded(coefficient)
     offset = _rounded(form.terms.get((), Fraction(0)))
-    coefficients.setflags(write=False)
-    return AffineForm(coefficients, offset) if np.isfinite([offset, *coefficients]).all() else None
+    return AffineForm(read_only(coefficients), offset) if np.isfinite([offset, *coefficients]).all() else None
 
 
 def _entry(index: int) -> Polynomial:

@@ -15,8 +15,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import CasidError, ProblemError
 
 #: Name of every operation, ``{code: "OP_ADD"}``, as the installed CasADi numbers them.
@@ -211,7 +211,7 @@ def rebuild_call(callee: ca.Function, operands: Sequence[ca.SX]) -> list[ca.SX]:
     return [output.nz[i] for output in callee.call(parts) for i in range(output.nnz())]
 
 
-def evaluate_call(callee: ca.Function, operands: Sequence[float]) -> NDArray[np.float64]:
+def evaluate_call(callee: ca.Function, operands: Sequence[float]) -> Array:
     """Values of a call's outputs, entry by entry, as CasADi itself computes them."""
     parts = [ca.DM(callee.sparsity_in(k), list(map(float, own))) for k, own in enumerate(_by_input(callee, operands))]
     return np.concatenate([np.array(output.nonzeros(), dtype=float) for output in callee.call(parts)])

@@ -34,8 +34,8 @@ from casid.files._words import listed, near, reason, shown
 #: Largest text file (TOML, JSON, XML, program) and largest content of a recording [bytes].
 TEXT_LIMIT = 16 * 2**20
 DATA_LIMIT = 256 * 2**20
-#: Most members of an archive, and bytes that are unpacked at a time.
-_MEMBERS, _CHUNK = 1000, 2**20
+#: Most members of an archive.
+_MEMBERS = 1000
 
 
 def data_limit() -> int:
