@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.description._document import Description, JointLimits, RawJoint, fixed_name, renamed
 from casid.description._robot import LIMITS, Link
-from casid.description.formats._toml import Table, bounds_of, read_capsule
+from casid.description.formats._toml import Table, bounds_of, read_capsules
 from casid.description.joint_parameters import SHAPES, is_shape, nested
 from casid.errors import RobotError
 from casid.files import decode, parse_toml
@@ -175,7 +175,7 @@ def restore(description: Description, content: bytes, where: str) -> Description
         total_mass=table.interval("total_mass", description.total_mass),
         transmission=table.array("transmission", (moving, moving)) if "transmission" in data else None,
         source=description.source if source is None else dict(source.data),
-        capsules=tuple(read_capsule(c, k, where) for k, c in enumerate(table.tables("capsule"), start=1)),
+        capsules=read_capsules(table),
     )
 
 

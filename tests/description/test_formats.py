@@ -45,13 +45,10 @@ def differences(a: Description, b: Description) -> list[str]:
             if np.abs(ours - theirs).max() > 1e-12 * np.abs(ours).max():
                 found.append(one.name)
     for one, two in zip(a.joints, b.joints, strict=True):
-        same = (one.name, one.type, one.parent, one.mimic, dict(one.terms)) == (
-            two.name, two.type, two.parent, two.mimic, dict(two.terms),
-        )  # fmt: skip
-        close = np.allclose(one.placement, two.placement, atol=1e-12, rtol=0)
-        close &= np.allclose(one.link_placement, two.link_placement, atol=1e-12, rtol=0)
-        close &= one.type == "fixed" or np.allclose(one.axis, two.axis, atol=1e-12, rtol=0)
-        if not (same and close and one.limits == two.limits):
+        alike = ("placement", "link_placement", *(() if one.type == "fixed" else ("axis",)))
+        close = all(np.allclose(getattr(one, k), getattr(two, k), atol=1e-12, rtol=0) for k in alike)
+        equal = ("name", "type", "parent", "mimic", "limits", "terms")
+        if not (close and all(getattr(one, k) == getattr(two, k) for k in equal)):
             found.append(one.name)
     return found
 

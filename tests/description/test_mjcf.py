@@ -100,45 +100,34 @@ CASES = {
 }
 
 
-def mjcf(inside: str = "", beside: str = "") -> str:
-    return f"<mujoco><worldbody>{BODY % inside}</worldbody>{beside}</mujoco>"
+def _file(folder, inside, behind="", ahead=""):
+    path = folder / "arm.xml"
+    path.write_text(f"<mujoco>{ahead}<worldbody>{inside}</worldbody>{behind}</mujoco>", encoding="utf-8")
+    return path
 
 
-@pytest.mark.parametrize("element", CASES)
-def test_what_is_not_modelled_is_refused_by_name(tmp_path: Path, element: str) -> None:
-    (tmp_path / "m.xml").write_text(mjcf(beside=element), encoding="utf-8")
-    with pytest.raises(RobotError, match=f"m.xml: .*{re.escape(CASES[element])}.*casid does not model"):
-        load_robot(tmp_path / "m.xml")
-
-
-@pytest.mark.parametrize("maker", ["flexcomp", "composite", "replicate", "attach"])
-def test_makers_of_bodies_are_refused(tmp_path: Path, maker: str) -> None:
-    (tmp_path / "m.xml").write_text(mjcf(f'<{maker} name="x"/>'), encoding="utf-8")
-    with pytest.raises(RobotError, match=f"<{maker}> 'x'"):
-        load_robot(tmp_path / "m.xml")
+@pytest.mark.parametrize(
+    ("inside", "beside", "words"),
+    [
+        *(("", beside, f"arm.xml: .*{re.escape(words)}.*casid does not model") for beside, words in CASES.items()),
+        *((f'<{m} name="x"/>', "", f"<{m}> 'x'") for m in ("flexcomp", "composite", "replicate", "attach")),
+        ('<body><freejoint name="f"/><geom size="0.1"/></body>', "", "joint 'f' is of type 'floating'"),
+        ('<body><joint name="b" type="ball"/><geom size="0.1"/></body>', "", "joint 'b' is of type 'ball'"),
+        ('<body name="m"><joint/><geom type="mesh" mesh="x"/></body>', "", "body 'm': there is no mesh 'x'"),
+        ('<body name="m"><joint class="none"/><geom size="1"/></body>', "", "there is no default class 'none'"),
+        ('<body name="m" quat="0 0 0 0"><geom size="1"/></body>', "", "a quaternion needs a direction"),
+    ],
+)
+def test_what_is_not_modelled_or_wrong_is_refused_by_name(tmp_path: Path, inside: str, beside: str, words: str) -> None:
+    path = _file(tmp_path, BODY % inside, beside)
+    with pytest.raises(RobotError, match=words):
+        load_robot(path)
 
 
 def test_tendons_that_only_hand_on_actuators_are_noted(tmp_path: Path) -> None:
     tendon = '<tendon><fixed name="split"><joint joint="j" coef="1"/></fixed></tendon>'
-    (tmp_path / "m.xml").write_text(mjcf(beside=tendon), encoding="utf-8")
-    (note,) = load_robot(tmp_path / "m.xml").notes
+    (note,) = load_robot(_file(tmp_path, BODY % "", tendon)).notes
     assert note.startswith("tendon 'split' is not modelled")
-
-
-@pytest.mark.parametrize(
-    ("inside", "words"),
-    [
-        ('<body><freejoint name="f"/><geom size="0.1"/></body>', "joint 'f' is of type 'floating'"),
-        ('<body><joint name="b" type="ball"/><geom size="0.1"/></body>', "joint 'b' is of type 'ball'"),
-        ('<body name="m"><joint/><geom type="mesh" mesh="x"/></body>', "body 'm': there is no mesh 'x'"),
-        ('<body name="m"><joint class="none"/><geom size="1"/></body>', "there is no default class 'none'"),
-        ('<body name="m" quat="0 0 0 0"><geom size="1"/></body>', "a quaternion needs a direction"),
-    ],
-)
-def test_bad_bodies_are_named(tmp_path: Path, inside: str, words: str) -> None:
-    (tmp_path / "m.xml").write_text(mjcf(inside), encoding="utf-8")
-    with pytest.raises(RobotError, match=words):
-        load_robot(tmp_path / "m.xml")
 
 
 _I = '<inertial pos="{} 0 0" mass="{}" diaginertia="1 1 1"/>'
@@ -163,20 +152,18 @@ _I = '<inertial pos="{} 0 0" mass="{}" diaginertia="1 1 1"/>'
     ],
 )
 def test_elements_too_many_are_refused(tmp_path: Path, body: str, beside: str, words: str) -> None:
-    text = f'<mujoco><worldbody><body name="b">{body}</body></worldbody>{beside}</mujoco>'
-    (tmp_path / "m.xml").write_text(text, encoding="utf-8")
-    with pytest.raises(RobotError, match=f"m.xml: .*{words}"):
-        load_description(tmp_path / "m.xml")
+    path = _file(tmp_path, f'<body name="b">{body}</body>', beside)
+    with pytest.raises(RobotError, match=f"arm.xml: .*{words}"):
+        load_description(path)
     mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     with pytest.raises(ValueError):
-        mujoco.MjModel.from_xml_string(text)
+        mujoco.MjModel.from_xml_path(str(path))
 
 
 @pytest.mark.claim("a body whose <inertial> stands in a <frame> is written with its new values")
 def test_a_body_given_in_a_frame_is_written_as_changed(tmp_path: Path) -> None:
-    text = f'<mujoco><compiler/><worldbody><body name="b"><joint/><frame pos="1 0 0">{_I.format(0.5, 1)}</frame></body>'
-    (tmp_path / "m.xml").write_text(f'{text}</worldbody><compiler angle="radian"/></mujoco>', encoding="utf-8")
-    robot = load_robot(tmp_path / "m.xml")
+    body = f'<body name="b"><joint/><frame pos="1 0 0">{_I.format(0.5, 1)}</frame></body>'
+    robot = load_robot(_file(tmp_path, body, '<compiler angle="radian"/>', "<compiler/>"))
     write_robot(robot.with_parameters(2.0 * robot.standard_parameters()), tmp_path / "heavier.xml")
     written = load_robot(tmp_path / "heavier.xml").standard_parameters()
     np.testing.assert_allclose(written, 2.0 * robot.standard_parameters())
@@ -184,20 +171,14 @@ def test_a_body_given_in_a_frame_is_written_as_changed(tmp_path: Path) -> None:
 
 def test_included_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "inner.xml").write_text(f"<mujoco>{BODY % ''}</mujoco>", encoding="utf-8")
-    (tmp_path / "m.xml").write_text('<mujoco><worldbody><include file="inner.xml"/></worldbody></mujoco>')
-    assert load_robot(tmp_path / "m.xml").links[0].name == "a"
+    path = _file(tmp_path, '<include file="inner.xml"/>')
+    assert load_robot(path).links[0].name == "a"
     (tmp_path / "inner.xml").write_text('<mujoco><include file="inner.xml"/></mujoco>', encoding="utf-8")
     with pytest.raises(RobotError, match="include each other in a circle"):
-        load_robot(tmp_path / "m.xml")
+        load_robot(path)
 
 
 _BODY = '<inertial pos="0 0 0.1" mass="1" diaginertia=".1 .1 .1"/>'
-
-
-def _file(folder, inside, behind="", ahead=""):
-    path = folder / "arm.xml"
-    path.write_text(f"<mujoco>{ahead}<worldbody>{inside}</worldbody>{behind}</mujoco>")
-    return path
 
 
 @pytest.mark.claim("a body that never moves needs no mass: its meshes are no reason to refuse a file")

@@ -137,12 +137,8 @@ class _Reader(Context):
             elif child.tag == "body":
                 self.count += 1
                 name = child.get("name") or f"body{self.count}"
-                inner = _Body(
-                    child,
-                    name,
-                    frame @ self.placement(child, f"body '{name}'") + 0.0,
-                    child.get("childclass", body.childclass),
-                )
+                placement = frame @ self.placement(child, f"body '{name}'") + 0.0
+                inner = _Body(child, name, placement, child.get("childclass", body.childclass))
                 self._fill(inner, child, np.eye(4))
                 body.children.append(inner)
             elif child.tag == "freejoint":
