@@ -86,8 +86,9 @@ class NumpyFunction:
             return len(self._values) - 1
 
         def operation(code: int, operands: list[int]) -> int:
-            self._steps.append((_rule(code), operands, place()))
-            return self._steps[-1][2]
+            at = place()
+            self._steps.append((_rule(code), operands, at))
+            return at
 
         def call(callee: ca.Function, operands: list[int]) -> list[int]:
             places = [place() for _ in unknown(callee, operands)]

@@ -14,55 +14,12 @@ from casid.description import load_description, load_robot, write_description, w
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo
-
-RICH = """
-<mujoco model="rich">
-  <compiler angle="degree" eulerseq="XYz" autolimits="true"/>
-  <option gravity="0 0.3 -9.7"/>
-  <default>
-    <joint damping="0.1"/>
-    <default class="big"><geom density="500"/><joint armature="0.02" frictionloss="0.3" axis="0 1 0"/>
-      <default class="bigger"><joint damping="2"/></default></default>
-  </default>
-  <worldbody>
-    <geom type="plane" size="1 1 1"/>
-    <body name="base" pos="0 0 0.4" euler="10 20 30">
-      <geom type="box" size="0.1 0.1 0.1"/>
-      <body name="shoulder" pos="0.1 0 0.2" axisangle="0 0 1 40" childclass="big">
-        <joint name="pan" axis="0 0 1" pos="0.02 0 0" range="-90 120"/>
-        <joint name="tilt" class="bigger" pos="0 0.01 0" ref="15"/>
-        <geom type="capsule" fromto="0 0 0 0.1 0.2 0.3" size="0.04"/>
-        <geom type="cylinder" size="0.03 0.1" pos="0.1 0 0" zaxis="1 1 0" mass="0.7"/>
-        <geom type="ellipsoid" size="0.05 0.02 0.1" euler="5 6 7"/>
-        <frame pos="0 0 0.3" quat="1 0.2 0 0">
-          <body name="fore" pos="0.1 0 0" xyaxes="0 1 0 -1 0 0.2">
-            <inertial pos="0.01 0.02 0.1" quat="1 0.1 0.2 0.3" mass="1.2" diaginertia="0.02 0.03 0.015"/>
-            <joint name="slide" type="slide" axis="1 1 0" range="-0.1 0.2"/>
-            <geom type="sphere" size="0.1"/>
-            <site name="tip" pos="0 0 0.2"/>
-            <body name="left" pos="0 0.05 0">
-              <inertial pos="0 0 0.01" mass="0.2" fullinertia="1e-3 1.1e-3 1.2e-3 1e-4 2e-4 -1e-4"/>
-              <joint name="l" type="slide"/>
-            </body>
-            <body name="right" pos="0 -0.05 0">
-              <inertial pos="0 0 0.02" mass="0.3" diaginertia="1e-3 1e-3 1e-3"/>
-              <joint name="r" type="slide" axis="0 -1 0.1"/>
-            </body>
-          </body>
-        </frame>
-      </body>
-    </body>
-  </worldbody>
-  <equality><joint joint1="r" joint2="l" polycoef="0.01 -0.7 0 0 0"/></equality>
-  <actuator><motor joint="pan" gear="3" ctrlrange="-5 5"/></actuator>
-</mujoco>
-"""
+from tests.description.conftest import FILES
 
 
-def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
+def test_all_of_a_rich_file_is_as_mujoco_reads_it() -> None:
     pytest.importorskip("mujoco", reason="needs the extra peers")
-    path = tmp_path / "rich.xml"
-    path.write_text(RICH, encoding="utf-8")
+    path = FILES / "rich.xml"
     robot = load_robot(path)
     assert [joint.name for joint in robot.joints] == ["pan", "tilt", "slide", "l", "r"]
     assert robot.n == 4
