@@ -135,10 +135,6 @@ class RawCapsule:
     end: Array
     radius: float
 
-    def table(self) -> dict[str, Any]:
-        """As files write it."""
-        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in vars(self).items()}
-
 
 def positions(lock: Lock) -> dict[str, float]:
     """Positions of the locked joints by name."""

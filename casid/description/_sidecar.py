@@ -68,7 +68,7 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
         if bounds:
             found["bounds"] = bounds
     if lacks("capsules") and description.capsules:
-        found["capsule"] = [capsule.table() for capsule in description.capsules]
+        found["capsule"] = [*map(vars, description.capsules)]
     return found
 
 

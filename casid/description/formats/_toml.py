@@ -232,7 +232,7 @@ class Toml(Format):
         for frame in description.frames:
             values = {"name": frame.name, "link": frame.link, **_placed(frame.placement, "xyz", "rpy")}
             blocks.append(["[[frame]]", *assignments(values)])
-        return joined([*blocks, *capsule_blocks(capsule.table() for capsule in description.capsules)]).encode()
+        return joined([*blocks, *capsule_blocks(map(vars, description.capsules))]).encode()
 
     def holds_term(self, symbol: str) -> bool:
         """Every symbol of the catalogue of joint parameters, families included."""
