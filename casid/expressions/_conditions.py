@@ -234,11 +234,11 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
             options = tuple((*a, *b) for a in operands[0].options for b in operands[1].options)
         return _Rows(whole, options if len(options) <= most else ((whole,),))
 
-    (found,) = walk(
+    found: _Rows = walk(
         as_function(expression, x),
         entry=lambda k: single(x[k]),
         constant=lambda value: single(ca.SX(value)),
         operation=apply,
         call=lambda callee, operands: [single(v) for v in rebuild_call(callee, [o.whole for o in operands])],
-    )
+    )[0]
     return tuple(ca.vertcat(*rows) for rows in found.options)

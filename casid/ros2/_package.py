@@ -303,10 +303,5 @@ def _with_control(urdf: str, robot: Robot) -> str:
         '      <state_interface name="velocity"/>\n    </joint>\n'
         for joint, q in zip(robot.coordinates, rest(robot), strict=True)
     )
-    block = (
-        '  <ros2_control name="robot" type="system">\n    <hardware>\n'
-        "      <plugin>mock_components/GenericSystem</plugin>\n    </hardware>\n"
-        f"{joints}  </ros2_control>\n"
-    )
     head, close, tail = urdf.rpartition("</robot>")
-    return f"{head}{block}{close}{tail}"
+    return f"{head}{template(__package__, 'ros2_control.xml', {'joints': joints})}{close}{tail}"
