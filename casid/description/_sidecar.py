@@ -45,16 +45,7 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
         found["order"] = list(names)
     if lacks("source") and description.source:
         found["source"] = dict(description.source)
-    joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form))}
-    for joint in description.joints:
-        if joint.type != "fixed" and joint.link.name in merged:
-            body = merged[joint.link.name]
-            while body in merged:
-                body = merged[body]
-            if joint.link.name != f"{body}/{joint.name}":
-                joints.setdefault(joint.name, {})["link"] = joint.link.name
-            if joint.link.inertial is None:
-                joints.setdefault(joint.name, {})["inertial"] = False
+    joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form, merged))}
     joints = {renamed.get(name, name): table for name, table in joints.items()}
     for name, written in renamed.items():
         joints[written] = {"name": name, **joints.get(written, {})}
@@ -82,7 +73,7 @@ def world_mount(description: Description) -> RawJoint | None:
     return on_base[0] if at_rest and not framed else None
 
 
-def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
+def _joint(joint: RawJoint, form: Format, merged: Mapping[str, str]) -> dict[str, Any]:
     if joint.type == "fixed":
         unnamed = "fixed joints" not in form.holds and joint.name != fixed_name(joint.link.name)
         return {"link": joint.link.name} if unnamed else {}
@@ -98,6 +89,13 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
     }  # fmt: skip
     if terms:
         found["terms"] = nested(terms)
+    own = body = joint.link.name
+    while body in merged:
+        body = merged[body]
+    if own not in (body, f"{body}/{joint.name}"):
+        found["link"] = own
+    if own != body and joint.link.inertial is None:
+        found["inertial"] = False
     return found
 
 
