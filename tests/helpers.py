@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 from casid.cli import app
 from casid.codegen import find_compiler
 from casid.description import Limits, Robot, load_robot
+from casid.dynamics import Model
 from casid.inertia import skew, tensor
 from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
-from casid.testing import arm
+from casid.testing import arm, random_body, standard_parameters
 
 RUNNER = CliRunner()
 #: Standard parameters of two links that can exist.
@@ -42,6 +43,13 @@ def first_joints(robot: Robot, count: int) -> Robot:
     return replace(
         robot, joints=robot.joints[:count], limits=Limits.unlimited(count), transmission=None, frames=(), capsules=()
     )
+
+
+def random_parameters(model: Model, seed: int) -> np.ndarray:
+    """Parameters of a model: those of random bodies, and terms between 0.1 and 1."""
+    rng = np.random.default_rng(seed)
+    bodies = standard_parameters([random_body(rng) for _ in model.robot.joints])
+    return model.parameters(bodies, rng.uniform(0.1, 1.0, len(model.parameter_names) - len(bodies)))
 
 
 def spatial_inertia(parameters: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.description._placement import rotation_about, transform
+from casid.description._placement import ANGLE_TOLERANCE, rotation_about, transform
 from casid.description._robot import (
     LIMITS,
     STANDARD_GRAVITY,
@@ -43,6 +43,8 @@ Lock = Sequence[str] | Mapping[str, float]
 
 #: Joint types that move, as files name them -> as `Joint` names them.
 MOVING_TYPES: dict[str, JointType] = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+#: All types that casid knows, as users write them.
+TYPES = (*MOVING_TYPES, "fixed")
 
 
 @dataclass(frozen=True)
@@ -133,10 +135,6 @@ class RawCapsule:
     end: Array
     radius: float
 
-    def table(self) -> dict[str, Any]:
-        """As files write it."""
-        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in vars(self).items()}
-
 
 def positions(lock: Lock) -> dict[str, float]:
     """Positions of the locked joints by name."""
@@ -179,7 +177,7 @@ def lock_joints(joints: Sequence[RawJoint], lock: Lock, where: str) -> list[RawJ
             )
         if not np.isfinite(position):
             raise RobotError(f"{where}: cannot lock joint '{name}' at position {position}; give a finite number")
-        if position != 0.0 and known[name].type not in ("fixed", *MOVING_TYPES):
+        if position != 0.0 and known[name].type not in TYPES:
             raise RobotError(
                 f"{where}: joint '{name}' of type '{known[name].type}' can only be locked at position 0, not {position}"
             )
@@ -201,25 +199,24 @@ def _with_followers(joints: Sequence[RawJoint], wanted: Mapping[str, float]) -> 
 def _lock(joint: RawJoint, position: float) -> RawJoint:
     if joint.type == "fixed":
         return joint
-    motion = np.eye(4)
-    if joint.type == "prismatic":
-        motion = transform(translation=position * joint.axis)
-    elif joint.type in MOVING_TYPES:
-        motion = transform(rotation_about(joint.axis, position))
-    return replace(joint, type="fixed", placement=joint.placement @ motion + 0.0, mimic=None, locked=True)
+    moved = joint.placement @ motion(joint.type, joint.axis, position) + 0.0
+    return replace(joint, type="fixed", placement=moved, mimic=None, locked=True)
 
 
-#: Types as users write them.
-_TYPES = ("revolute", "continuous", "prismatic", "fixed")
+def motion(kind: str, axis: Array, position: float, tolerance: float = ANGLE_TOLERANCE) -> Array:
+    """Transform of a joint with a unit axis at a position [rad or m], shape (4, 4)."""
+    if kind == "prismatic":
+        return transform(translation=position * axis)
+    return transform(rotation_about(axis, position, tolerance))
 
 
 def check_types(joints: Sequence[RawJoint], where: str) -> None:
     """Raise a `RobotError` for joints of a type that casid cannot move."""
     for joint in joints:
-        if joint.type != "fixed" and joint.type not in MOVING_TYPES:
+        if joint.type not in TYPES:
             raise RobotError(
                 f"{where}: joint '{joint.name}' is of type '{joint.type}', which casid does not support"
-                f"{near(joint.type, _TYPES)} (it knows {', '.join(_TYPES)}); describe it by several joints of these "
+                f"{near(joint.type, TYPES)} (it knows {', '.join(TYPES)}); describe it by several joints of these "
                 f'types, or make it fixed: --lock {joint.name}, load_robot(..., lock=("{joint.name}",)) in Python'
             )
 
@@ -280,27 +277,21 @@ def follow(joints: Sequence[RawJoint], where: str) -> dict[str, MimicRule]:
                 raise RobotError(f"{where}: joints mimic each other in a circle: {' -> '.join(path)}")
             further = leader.mimic
             rule = MimicRule(
-                further.joint,
-                rule.multiplier * further.multiplier,
-                rule.multiplier * further.offset + rule.offset,
+                further.joint, rule.multiplier * further.multiplier, rule.multiplier * further.offset + rule.offset
             )
         rules[joint.name] = rule
     return rules
 
 
-def base_link(joints: Sequence[RawJoint], base: str | None, loose: Sequence[str], where: str) -> str:
-    """Name of the base: ``base`` where given, else the only link that no joint carries.
+def base_link(joints: Sequence[RawJoint], loose: Sequence[str], where: str) -> str:
+    """Name of the base: the only link that no joint carries.
 
     Raises
     ------
     RobotError
-        If the given base is carried by a joint, if several links are carried by none, or if all links are carried.
+        If several links are carried by no joint, or if all links are carried.
     """
     children = {joint.link.name for joint in joints}
-    if base is not None:
-        if base in children:
-            raise RobotError(f"{where}: the base link '{base}' is carried by a joint, but the base must not move")
-        return base
     roots = list(dict.fromkeys([*(j.parent for j in joints if j.parent not in children), *loose]))
     if len(roots) > 1:
         raise RobotError(
@@ -495,7 +486,7 @@ class Description:
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self.robot(lock=[joint.name for joint in self.joints if joint.type not in ("fixed", *MOVING_TYPES)])
+            return self.robot(lock=[joint.name for joint in self.joints if joint.type not in TYPES])
 
     def changed(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Description:
         """The machine with joints fixed at a position, with another gravity; RobotError as for `robot`."""
@@ -632,7 +623,9 @@ class Merged:
 
     def __init__(self, description: Description, joints: Sequence[RawJoint]) -> None:
         self.name, self.where = description.name, description.where
-        base = base_link(joints, description.base.name, (), self.where)
+        base = description.base.name
+        if any(joint.link.name == base for joint in joints):
+            raise RobotError(f"{self.where}: the base link '{base}' is carried by a joint, but the base must not move")
         check_unique(joints, description.frames, base, self.where)
         self.moving: list[MovingBody] = []
         self.frames = [Frame(base, -1, np.eye(4))]

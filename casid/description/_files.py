@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.resources
 import math
-import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,10 +44,7 @@ from casid.files import listed, near, parse_toml, read_bytes, write_files
 from casid.inertia import consistency, pseudo_inertia
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from importlib.resources.abc import Traversable
-    else:
-        from importlib.abc import Traversable
+    from importlib.abc import Traversable
 
 # ------------------------------------------------------------------ reading
 
@@ -362,14 +358,12 @@ def as_file(
     follow(description.joints, description.where)
     changed = with_changes(description, changes)
     if description.format == form.name and description.content and not anew:
-        return form.edit(description.content, changes, description.where), lost(changed, form), (
-            *unknown, *form.doubts(changed),
-        )  # fmt: skip
-    prepared, notes = form.prepared(changed)
-    named = replace(prepared, joints=renamed(prepared.joints, form.joint_names(prepared)))
-    return form.write(named), lost(prepared, form), (
-        *unknown, *_left_out(description, form), *notes, *form.doubts(prepared),
-    )  # fmt: skip
+        content = form.edit(description.content, changes, description.where)
+        return content, lost(changed, form), (*unknown, *form.doubts(changed))
+    prepared, moved = form.prepared(changed)
+    content = form.write(replace(prepared, joints=renamed(prepared.joints, form.joint_names(prepared))))
+    notes = (*unknown, *_left_out(description, form), *moved, *form.doubts(prepared))
+    return content, lost(prepared, form), notes
 
 
 def _left_out(description: Description, form: Format) -> tuple[str, ...]:
@@ -492,11 +486,9 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
             inertials |= _split(joint.link.inertial, body, scaled)
         elif body.total() is not None:  # taken away since the file was read
             inertials |= {link.name: None for link in (body.link, *(part.link for part in body.parts))}
-    terms = {}
-    before = {joint.name: joint.terms for joint in description.joints}
-    for joint in robot.joints:
-        if joint.name in before and dict(joint.terms) != dict(before[joint.name]):
-            terms[joint.name] = dict(joint.terms)
+    before = {joint.name: dict(joint.terms) for joint in description.joints}
+    after = {joint.name: dict(joint.terms) for joint in robot.joints if joint.name in before}
+    terms = {name: own for name, own in after.items() if own != before[name]}
     done = write_description(description, path, Changes(inertials, terms), anew=anew)
     notes = tuple(
         f"the body of {name} is {100 * factor:.3g} % of the described one: the link that carries it is too light for it"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import ROUNDING, Array
+from casid.arrays import ROUNDING, Array, read_only
 from casid.description.joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.display import Displayed
 from casid.errors import RobotError
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
 def readonly(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """A copy that cannot be written to; RobotError if it has another shape or NaN."""
-    array = np.array(value, dtype=float)
+    array = read_only(value)
     if array.shape != shape:
         raise RobotError(f"{what}: expected shape {shape}, got {array.shape}")
     if np.isnan(array).any():
         raise RobotError(f"{what}: contains NaN")
-    array.setflags(write=False)
     return array
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.description._document import Description, JointLimits, RawJoint, fixed_name, renamed
 from casid.description._robot import LIMITS, Link
-from casid.description.formats._toml import Table, bounds_of, read_capsule
+from casid.description.formats._toml import Table, bounds_of, read_capsules
 from casid.description.joint_parameters import SHAPES, is_shape, nested
 from casid.errors import RobotError
 from casid.files import decode, parse_toml
@@ -45,16 +45,7 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
         found["order"] = list(names)
     if lacks("source") and description.source:
         found["source"] = dict(description.source)
-    joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form))}
-    for joint in description.joints:
-        if joint.type != "fixed" and joint.link.name in merged:
-            body = merged[joint.link.name]
-            while body in merged:
-                body = merged[body]
-            if joint.link.name != f"{body}/{joint.name}":
-                joints.setdefault(joint.name, {})["link"] = joint.link.name
-            if joint.link.inertial is None:
-                joints.setdefault(joint.name, {})["inertial"] = False
+    joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form, merged))}
     joints = {renamed.get(name, name): table for name, table in joints.items()}
     for name, written in renamed.items():
         joints[written] = {"name": name, **joints.get(written, {})}
@@ -68,7 +59,7 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
         if bounds:
             found["bounds"] = bounds
     if lacks("capsules") and description.capsules:
-        found["capsule"] = [capsule.table() for capsule in description.capsules]
+        found["capsule"] = [*map(vars, description.capsules)]
     return found
 
 
@@ -82,7 +73,7 @@ def world_mount(description: Description) -> RawJoint | None:
     return on_base[0] if at_rest and not framed else None
 
 
-def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
+def _joint(joint: RawJoint, form: Format, merged: Mapping[str, str]) -> dict[str, Any]:
     if joint.type == "fixed":
         unnamed = "fixed joints" not in form.holds and joint.name != fixed_name(joint.link.name)
         return {"link": joint.link.name} if unnamed else {}
@@ -98,6 +89,13 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
     }  # fmt: skip
     if terms:
         found["terms"] = nested(terms)
+    own = body = joint.link.name
+    while body in merged:
+        body = merged[body]
+    if own not in (body, f"{body}/{joint.name}"):
+        found["link"] = own
+    if own != body and joint.link.inertial is None:
+        found["inertial"] = False
     return found
 
 
@@ -175,7 +173,7 @@ def restore(description: Description, content: bytes, where: str) -> Description
         total_mass=table.interval("total_mass", description.total_mass),
         transmission=table.array("transmission", (moving, moving)) if "transmission" in data else None,
         source=description.source if source is None else dict(source.data),
-        capsules=tuple(read_capsule(c, k, where) for k, c in enumerate(table.tables("capsule"), start=1)),
+        capsules=read_capsules(table),
     )
 
 

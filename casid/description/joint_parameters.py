@@ -21,7 +21,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from casid.inertia import STANDARD_NAMES, Vector
+from casid.arrays import Array
+from casid.inertia import STANDARD_NAMES
 
 
 @dataclass(frozen=True)
@@ -67,68 +68,44 @@ class JointParameter:
 
 
 _friction = partial(JointParameter, dissipative=True)
+_dry = partial(_friction, dry=True)
+_coulomb = partial(_dry, nonnegative=True)
+_rotor = partial(JointParameter, unit="kg.m^2", nonnegative=True, inertial=True)
 _SLOPE, _TORQUE = "N.m.s/rad", "N.m"
 _OFFSET = "constant torque of the {}: asymmetry of Coulomb friction, sensor or current offset"
 
 # terms by name
 VISCOUS = _friction("fv", _SLOPE, "viscous friction of the joint: fv dq", nonnegative=True, follower_power=2)
-COULOMB = _friction(
-    "fc", _TORQUE, "Coulomb friction of the joint: fc sign(dq)", dry=True, nonnegative=True, follower_power=1
-)
+COULOMB = _coulomb("fc", _TORQUE, "Coulomb friction of the joint: fc sign(dq)", follower_power=1)
 OFFSET = JointParameter("fo", _TORQUE, _OFFSET.format("joint"))
 MOTOR_VISCOUS = _friction("fvm", _SLOPE, "viscous friction of the motor: fvm dq", nonnegative=True, side="motor")
-MOTOR_COULOMB = _friction(
-    "fcm", _TORQUE, "Coulomb friction of the motor: fcm sign(dq)", dry=True, nonnegative=True, side="motor"
-)
+MOTOR_COULOMB = _coulomb("fcm", _TORQUE, "Coulomb friction of the motor: fcm sign(dq)", side="motor")
 MOTOR_OFFSET = JointParameter("fom", _TORQUE, _OFFSET.format("motor"), side="motor")
-ROTOR = JointParameter(
-    "Ia", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", nonnegative=True, inertial=True, follower_power=2
-)
-MOTOR_ROTOR = JointParameter(
-    "Iam",
-    "kg.m^2",
-    "rotor inertia of the motor, through the transmission: T Iam T' ddq",
-    nonnegative=True,
-    inertial=True,
-    side="motor",
-)
-COULOMB_POSITIVE = _friction("fcp", _TORQUE, "Coulomb friction while dq > 0: fcp", dry=True, nonnegative=True)
-COULOMB_NEGATIVE = _friction("fcn", _TORQUE, "Coulomb friction while dq < 0: -fcn", dry=True, nonnegative=True)
+ROTOR = _rotor("Ia", meaning="rotor inertia seen at the joint: Ia ddq", follower_power=2)
+MOTOR_ROTOR = _rotor("Iam", meaning="rotor inertia of the motor, through the transmission: T Iam T' ddq", side="motor")
+COULOMB_POSITIVE = _coulomb("fcp", _TORQUE, "Coulomb friction while dq > 0: fcp")
+COULOMB_NEGATIVE = _coulomb("fcn", _TORQUE, "Coulomb friction while dq < 0: -fcn")
 SQRT_VISCOUS = _friction("fq", "N.m.(s/rad)^0.5", "friction that flattens with speed: fq sqrt(|dq|) sign(dq)")
 CUBIC_VISCOUS = _friction("f3", "N.m.(s/rad)^3", "friction that grows or fades with speed: f3 dq^3")
-LOAD = _friction(
-    "fl", "-", "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)", dry=True, nonnegative=True
-)
+LOAD = _coulomb("fl", "-", "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)")
 SPRING = JointParameter("ks", "N.m/rad", "torsional spring: ks q")
 SPRING_SINE = JointParameter("kss", _TORQUE, "gravity-compensation spring: kss sin(q)")
 SPRING_COSINE = JointParameter("ksc", _TORQUE, "gravity-compensation spring: ksc cos(q)")
 DRIVE_GAIN = JointParameter("kg", "-", "relative error of the drive gain: true torque = (1 + kg) signal")
-GEAR = _friction(
-    "fg",
-    "-",
-    "friction of gears that grows with the torque they carry: fg |measured torque| sign(dq)",
-    dry=True,
-    nonnegative=True,
-)
+GEAR = _coulomb("fg", "-", "friction of gears that grows with the torque they carry: fg |measured torque| sign(dq)")
 
 # amplitudes of friction laws with shapes
-STRIBECK = _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True, nonnegative=True)
+STRIBECK = _coulomb("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)")
 SIGMOID = _friction("fp", _TORQUE, "sigmoid friction: fp (sigmoid(s (dq + v0)) - sigmoid(s v0))")
-LOAD_STRIBECK = _friction(
-    "fls", "-", "Stribeck friction that grows with the load: fls exp(-(dq/vl)^2) |load| sign(dq)", dry=True
-)
-BRISTLE = _friction("fd", _TORQUE, "friction with a bristle state z: fd z", dry=True, nonnegative=True)
+LOAD_STRIBECK = _dry("fls", "-", "Stribeck friction that grows with the load: fls exp(-(dq/vl)^2) |load| sign(dq)")
+BRISTLE = _coulomb("fd", _TORQUE, "friction with a bristle state z: fd z")
 BRISTLE_DAMPING = _friction("fb", "N.m.s", "damping of a bristle state z: fb dz/dt")
 # the dictionary of general terms: families, an order behind the symbol
 POSITION_SINE = JointParameter("hs", _TORQUE, "torque that depends on the position: hs<k> sin(k q)", family=True)
 POSITION_COSINE = JointParameter("hc", _TORQUE, "torque that depends on the position: hc<k> cos(k q)", family=True)
-SIGNED_SINE = _friction(
-    "gs", _TORQUE, "friction that depends on the position: gs<k> sin(k q) sign(dq)", dry=True, family=True
-)
-SIGNED_COSINE = _friction(
-    "gc", _TORQUE, "friction that depends on the position: gc<k> cos(k q) sign(dq)", dry=True, family=True
-)
-STANDSTILL = _friction("ht", _TORQUE, "friction around standstill: ht<i> tanh(dq / v_i)", dry=True, family=True)
+SIGNED_SINE = _dry("gs", _TORQUE, "friction that depends on the position: gs<k> sin(k q) sign(dq)", family=True)
+SIGNED_COSINE = _dry("gc", _TORQUE, "friction that depends on the position: gc<k> cos(k q) sign(dq)", family=True)
+STANDSTILL = _dry("ht", _TORQUE, "friction around standstill: ht<i> tanh(dq / v_i)", family=True)
 
 #: Every joint parameter by its symbol, in the order in which terms follow a link's ten parameters.
 JOINT_PARAMETERS: dict[str, JointParameter] = {
@@ -162,7 +139,7 @@ def is_shape(name: str) -> bool:
     return "." in name
 
 
-def load_body(terms: Mapping[str, float]) -> Vector | None:
+def load_body(terms: Mapping[str, float]) -> Array | None:
     """Standard parameters of the body that loads a joint, shape (10,); None where its terms have none."""
     if LOAD_BODY[0] not in terms:
         return None

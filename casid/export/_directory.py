@@ -113,8 +113,7 @@ def export_c(
         f"{prefix}.c": f'#include "{prefix}.h"\n\n' + scalar_source(built, prefix),
         "self_test.c": texts.self_test(prefix, built, [_cases(c, samples) for c in built]),
         "example.c": texts.example(prefix, built),
-        "Makefile": texts.makefile(prefix, batched),
-        "CMakeLists.txt": texts.cmake(prefix, batched),
+        **texts.build_files(prefix, batched),
         f"{prefix}.json": json_bytes(_manifest(prefix, built, named, batched)),
         **beside(robot, described),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ from casid.codegen import Function, check_identifier, linked
 from casid.errors import ExportError
 from casid.files import Table, data_limit, near, read_json, read_text, shown
 
-#: Rows and columns of an argument.
+#: Rows and columns of an argument; those of inputs and of outputs by name.
 Shape = tuple[int, int]
+Shapes = tuple[dict[str, Shape], dict[str, Shape]]
 #: Most functions and arguments, and entries of an argument.
 _MOST, _LARGEST = 1000, 10**7
 
@@ -22,40 +22,14 @@ class _Table(Table):
     error = ExportError
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """Content of the manifest of an exported folder.
+def read_manifest(path: Path) -> tuple[str, dict[str, Shapes]]:
+    """Beginning of all C names of an exported folder, and the shapes of its functions by name.
 
-    Attributes
-    ----------
-    prefix : str
-        Beginning of all C names.
-    functions : mapping of str to (mapping, mapping)
-        Shapes of inputs and outputs by name.
+    Raises
+    ------
+    ExportError
+        If the file is no manifest.
     """
-
-    prefix: str
-    functions: Mapping[str, tuple[Mapping[str, Shape], Mapping[str, Shape]]]
-
-    def check(self, header: str, source: str) -> None:
-        """Compare with the declarations of the C code: calling it with other shapes would write beside the arrays.
-
-        Raises
-        ------
-        ExportError
-            Naming the function that differs.
-        """
-        plain, code = " ".join(header.split()), " ".join(source.split())
-        for name, (inputs, outputs) in self.functions.items():
-            arguments = [f"const double {key}[{rows * columns}]" for key, (rows, columns) in inputs.items()]
-            arguments += [f"double {key}[{rows * columns}]" for key, (rows, columns) in outputs.items()]
-            declaration = f"int {self.prefix}_{name}({', '.join(arguments)})"
-            if f"{declaration};" not in plain or not re.search(re.escape(declaration) + r"\s*\{", code):
-                raise ExportError(f"function {shown(name)} has other arguments in the C code than in its .json")
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Manifest from its file; `ExportError` if it is not one."""
     content = read_json(path, "manifest", ExportError)
     if not isinstance(content, dict):
         raise ExportError(f"{path.name}: it is no manifest of an export")
@@ -66,10 +40,27 @@ def read_manifest(path: Path) -> Manifest:
     assert functions is not None
     if not functions.data or len(functions.data) > _MOST:
         table.fail(f"key 'functions': expected 1 to {_MOST} functions, got {len(functions.data)}")
-    return Manifest(prefix, {name: _shapes(functions, name) for name in functions.data})
+    return prefix, {name: _shapes(functions, name) for name in functions.data}
 
 
-def _shapes(functions: _Table, name: str) -> tuple[dict[str, Shape], dict[str, Shape]]:
+def _check(prefix: str, functions: Mapping[str, Shapes], header: str, source: str) -> None:
+    """Compare with the declarations of the C code: calling it with other shapes would write beside the arrays.
+
+    Raises
+    ------
+    ExportError
+        Naming the function that differs.
+    """
+    plain, code = " ".join(header.split()), " ".join(source.split())
+    for name, (inputs, outputs) in functions.items():
+        arguments = [f"const double {key}[{rows * columns}]" for key, (rows, columns) in inputs.items()]
+        arguments += [f"double {key}[{rows * columns}]" for key, (rows, columns) in outputs.items()]
+        declaration = f"int {prefix}_{name}({', '.join(arguments)})"
+        if f"{declaration};" not in plain or not re.search(re.escape(declaration) + r"\s*\{", code):
+            raise ExportError(f"function {shown(name)} has other arguments in the C code than in its .json")
+
+
+def _shapes(functions: _Table, name: str) -> Shapes:
     check_identifier(name, "function")
     table = functions.table(name, ("inputs", "outputs", "operations"))
     assert table is not None
@@ -120,14 +111,14 @@ def load(directory: str | Path) -> LoadedLibrary:
     trouble = ""
     for path in sorted(folder.glob("*.json")):
         try:
-            manifest = read_manifest(path)
-            header = read_text(folder / f"{manifest.prefix}.h", "header", ExportError)
-            source = read_text(folder / f"{manifest.prefix}.c", "source", ExportError, data_limit())
-            manifest.check(header, source)
+            prefix, shapes = read_manifest(path)
+            header = read_text(folder / f"{prefix}.h", "header", ExportError)
+            source = read_text(folder / f"{prefix}.c", "source", ExportError, data_limit())
+            _check(prefix, shapes, header, source)
         except ExportError as error:
             trouble = trouble or f": {error}"
             continue
-        code = source.replace(f'#include "{manifest.prefix}.h"', header)
-        functions = {name: (f"{manifest.prefix}_{name}", *shapes) for name, shapes in manifest.functions.items()}
-        return LoadedLibrary(linked(code, manifest.prefix, functions))
+        code = source.replace(f'#include "{prefix}.h"', header)
+        functions = {name: (f"{prefix}_{name}", *sides) for name, sides in shapes.items()}
+        return LoadedLibrary(linked(code, prefix, functions))
     raise ExportError(f"folder '{folder}' holds no export of casid (C files and their .json){trouble}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from casid.codegen import WIDTH, Argument, CFunction
 from casid.export._beside import Described, shape_words
+from casid.files import template
 from casid.version import __version__
 
 
@@ -90,24 +91,6 @@ def _number(value: float) -> str:
     return ("-" if value < 0 else "") + "INFINITY" if np.isinf(value) else repr(value)
 
 
-_DEVIATION = """/* Largest deviation, as a multiple of what rounding allows. */
-static double deviation(int size, const double *value, const double *expected, double allowed)
-{
-    double worst = 0.0;
-    int i;
-    for (i = 0; i < size; ++i) {
-        const double error = fabs(value[i] - expected[i]);
-        if (value[i] == expected[i] || (isnan(value[i]) && isnan(expected[i])))
-            continue;
-        if (!(error <= worst * allowed))
-            worst = isnan(error) ? HUGE_VAL : error / allowed;
-    }
-    return worst;
-}
-
-"""
-
-
 @dataclass(frozen=True, eq=False)
 class Case:
     """A sample of the self-test: inputs and outputs of a function, and by how much each output may deviate."""
@@ -123,24 +106,13 @@ class Case:
         return max((a / size if a else 0.0 for a, size in zip(self.allowed, sizes, strict=True)), default=0.0)
 
 
-def self_test(
-    prefix: str,
-    functions: Sequence[CFunction],
-    cases: Sequence[Sequence[Case]],
-) -> str:
+def self_test(prefix: str, functions: Sequence[CFunction], cases: Sequence[Sequence[Case]]) -> str:
     """A program that compares every function with values of the CasADi graph; exit code 1 if one deviates.
 
     By more than rounding, whose bound is that of each sample: a function that inverts a nearly singular matrix is as
     inexact as the condition number makes it.
     """
-    text = f"""/* Compares the functions of {prefix}.h with numbers evaluated in Python. Written by casid. */
-#include "{prefix}.h"
-
-#include <math.h>
-#include <stdio.h>
-
-{_DEVIATION}"""
-    calls = []
+    tests, reports = [], []
     for f, samples in zip(functions, cases, strict=True):
         body = [f"static double test_{f.name}(void)", "{", "    double worst = 0.0, error;"]
         for case in samples:
@@ -156,124 +128,32 @@ def self_test(
                 body.append(f"        error = deviation({a.size}, out_{a.name}, expected_{a.name}, {_number(bound)});")
                 body.append("        if (error > worst)\n            worst = error;")
             body.append("    }")
-        body += ["    return worst;", "}", ""]
-        text += "\n".join(body) + "\n"
-        calls.append(f'    failed |= report("{f.name}", test_{f.name}());')
-    lines = "\n".join(calls)
-    return (
-        text
-        + f"""static int report(const char *name, double worst)
-{{
-    printf("%-50s deviates by %.1e of what rounding allows  %s\\n", name, worst, worst <= 1.0 ? "ok" : "FAILED");
-    return !(worst <= 1.0);
-}}
-
-int main(void)
-{{
-    int failed = 0;
-{lines}
-    return failed;
-}}
-"""
-    )
+        tests.append("\n".join([*body, "    return worst;", "}", ""]))
+        reports.append(f'    failed |= report("{f.name}", test_{f.name}());')
+    slots = {"prefix": prefix, "tests": "\n".join(tests), "reports": "\n".join(reports)}
+    return template(__package__, "self_test.c", slots)
 
 
 def example(prefix: str, functions: Sequence[CFunction]) -> str:
     """A small program that calls the first function."""
     f = functions[0]
-    lines = [f"    double {a.name}[{a.size}] = {{0.0}};" for a in (*f.inputs, *f.outputs)]
-    passed = ", ".join(a.name for a in (*f.inputs, *f.outputs))
+    values = [f"    double {a.name}[{a.size}] = {{0.0}};" for a in (*f.inputs, *f.outputs)]
     prints = [
         f'    for (i = 0; i < {a.size}; ++i)\n        printf("{a.name}[%d] = %.12g\\n", i, {a.name}[i]);'
         for a in f.outputs
     ]
-    newline = "\n"
-    return f"""/* How to call a function of {prefix}.h: all inputs zero here. Written by casid. */
-#include "{prefix}.h"
-
-#include <stdio.h>
-
-int main(void)
-{{
-    int i;
-{newline.join(lines)}
-    if ({f.name}({passed}) != 0)
-        return 1;
-{newline.join(prints)}
-    return 0;
-}}
-"""
+    call = f"{f.name}({', '.join(a.name for a in (*f.inputs, *f.outputs))})"
+    slots = {"prefix": prefix, "values": "\n".join(values), "call": call, "prints": "\n".join(prints)}
+    return template(__package__, "example.c", slots)
 
 
-def makefile(prefix: str, batched: bool) -> str:
-    """The Makefile: library, example, and `make test`."""
-    batch = f" {prefix}_batch.o" if batched else ""
-    rule = (
-        f"\n{prefix}_batch.o: {prefix}_batch.c {prefix}_batch.h\n"
-        f"\t$(CC) -std=gnu11 $(CFLAGS) -fPIC -c {prefix}_batch.c -o $@\n"
-        if batched
-        else ""
-    )
-    return f"""# make: library and example; make test: compare with numbers evaluated in Python. Written by casid.
-CC ?= cc
-CFLAGS ?= -O3 -march=native -ffp-contract=fast
-STRICT = -std=c99 -Wall -Wextra -Wpedantic
-
-all: lib{prefix}.a lib{prefix}.so example
-
-{prefix}.o: {prefix}.c {prefix}.h
-\t$(CC) $(STRICT) $(CFLAGS) -fPIC -c {prefix}.c -o $@
-{rule}
-lib{prefix}.a: {prefix}.o{batch}
-\t$(AR) rcs $@ $^
-
-lib{prefix}.so: {prefix}.o{batch}
-\t$(CC) -shared -o $@ $^ -lm
-
-example: example.c lib{prefix}.a
-\t$(CC) $(STRICT) $(CFLAGS) example.c lib{prefix}.a -lm -o $@
-
-self_test: self_test.c lib{prefix}.a
-\t$(CC) $(STRICT) -O1 self_test.c lib{prefix}.a -lm -o $@
-
-test: self_test
-\t./self_test
-
-clean:
-\trm -f *.o lib{prefix}.a lib{prefix}.so example self_test
-
-.PHONY: all test clean
-"""
-
-
-def cmake(prefix: str, batched: bool) -> str:
-    """The CMake file: target, example and test."""
-    sources = f"{prefix}.c {prefix}_batch.c" if batched else f"{prefix}.c"
-    return f"""# Written by casid. cmake -B build && cmake --build build && ctest --test-dir build
-cmake_minimum_required(VERSION 3.13)
-project({prefix} C)
-if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-
-option({prefix.upper()}_NATIVE "Compile for this machine's processor" ON)
-
-add_library({prefix} {sources})
-set_target_properties({prefix} PROPERTIES C_STANDARD {11 if batched else 99} POSITION_INDEPENDENT_CODE ON)
-target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
-if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options({prefix} PRIVATE -O3 -ffp-contract=fast)
-  if({prefix.upper()}_NATIVE)
-    target_compile_options({prefix} PRIVATE -march=native)
-  endif()
-  target_link_libraries({prefix} PUBLIC m)
-endif()
-
-add_executable({prefix}_example example.c)
-target_link_libraries({prefix}_example PRIVATE {prefix})
-
-enable_testing()
-add_executable({prefix}_self_test self_test.c)
-target_link_libraries({prefix}_self_test PRIVATE {prefix})
-add_test(NAME {prefix}_self_test COMMAND {prefix}_self_test)
-"""
+def build_files(prefix: str, batched: bool) -> dict[str, str]:
+    """Makefile (library, example and ``make test``) and CMake file (target, example and test)."""
+    own, rule = f"{prefix}_batch", ""
+    if batched:
+        rule = f"\n{own}.o: {own}.c {own}.h\n\t$(CC) -std=gnu11 $(CFLAGS) -fPIC -c {own}.c -o $@\n"
+    slots = {
+        "prefix": prefix, "upper": prefix.upper(), "standard": "11" if batched else "99", "rule": rule,
+        "batch": f" {own}.o" if batched else "", "sources": f"{prefix}.c {own}.c" if batched else f"{prefix}.c",
+    }  # fmt: skip
+    return {name: template(__package__, name, slots) for name in ("Makefile", "CMakeLists.txt")}

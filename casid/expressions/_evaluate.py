@@ -16,7 +16,7 @@ import numpy as np
 
 from casid.arrays import ALIKE, Array
 from casid.expressions._intervals import HIDING, enclose
-from casid.expressions._walk import BINARY, Walk, as_function, evaluate_call, fold, refused, unknown
+from casid.expressions._walk import BINARY, as_function, evaluate_call, fold, refused, unknown, walk
 
 
 @contextmanager
@@ -80,21 +80,29 @@ class NumpyFunction:
         #: Every value has a place of its own: those of x come first, those of constants are there.
         self._values: list[Any] = []
         self._steps, self._calls = list[tuple[Callable[..., Any], list[int], Any]](), False
-        steps = Walk(self.function)
-        for step in steps:
-            place = len(self._values)
-            step.value = place
-            if step.kind == "call":
-                callee, operands = step.given
-                step.value = [place + k for k in range(len(unknown(callee, operands)))]
-                self._calls = True
-                self._steps.append((_called(callee), operands, slice(place, place + len(step.value))))
-                self._values += [None] * len(step.value)
-                continue
-            self._values.append(np.float64(step.given[0]) if step.kind == "constant" else None)
-            if step.kind == "operation":
-                self._steps.append((_rule(step.given[0]), step.given[1], place))
-        self._outputs = steps.values
+
+        def place(value: Any = None) -> int:
+            self._values.append(value)
+            return len(self._values) - 1
+
+        def operation(code: int, operands: list[int]) -> int:
+            at = place()
+            self._steps.append((_rule(code), operands, at))
+            return at
+
+        def call(callee: ca.Function, operands: list[int]) -> list[int]:
+            places = [place() for _ in unknown(callee, operands)]
+            self._steps.append((_called(callee), operands, slice(places[0], places[-1] + 1)))
+            self._calls = True
+            return places
+
+        self._outputs = walk(
+            self.function,
+            entry=lambda _: place(),
+            constant=lambda value: place(np.float64(value)),
+            operation=operation,
+            call=call,
+        )
 
     def __call__(self, point: Array) -> Array:
         """Values at a point of shape (N,); NaN where an operation has no value there."""
@@ -168,26 +176,24 @@ _POLES: dict[int, int | None] = {
     ca.OP_DIV: 1, ca.OP_INV: 0, ca.OP_POW: 0, ca.OP_CONSTPOW: 0, ca.OP_LOG: None, ca.OP_LOG1P: None, ca.OP_ATANH: None,
     ca.OP_ERFINV: None,
 }  # fmt: skip
+#: numpy's functions that are called in CasADi as there, `arcsin` and so on without the "rc".
+_NUMPY = (
+    "exp", "log", "sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "floor", "ceil", "fmod", "sign",
+    "copysign", "fmin", "fmax", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "arctan2", "log1p", "expm1",
+    "hypot",
+)  # fmt: skip
 _RULES: dict[int, Callable[..., Any]] = {
+    **{int(getattr(ca, f"OP_{name.replace('arc', 'a').upper()}")): getattr(np, name) for name in _NUMPY},
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_ADD: operator.add,
     ca.OP_SUB: operator.sub,
     ca.OP_MUL: operator.mul,
     ca.OP_DIV: operator.truediv,
     ca.OP_NEG: operator.neg,
-    ca.OP_EXP: np.exp,
-    ca.OP_LOG: np.log,
     ca.OP_POW: np.power,
     ca.OP_CONSTPOW: np.power,
-    ca.OP_SQRT: np.sqrt,
     ca.OP_SQ: lambda a: a * a,
     ca.OP_TWICE: lambda a: 2.0 * a,
-    ca.OP_SIN: np.sin,
-    ca.OP_COS: np.cos,
-    ca.OP_TAN: np.tan,
-    ca.OP_ASIN: np.arcsin,
-    ca.OP_ACOS: np.arccos,
-    ca.OP_ATAN: np.arctan,
     ca.OP_LT: lambda a, b: _truth(a < b),
     ca.OP_LE: lambda a, b: _truth(a <= b),
     ca.OP_EQ: lambda a, b: _truth(a == b),
@@ -195,27 +201,10 @@ _RULES: dict[int, Callable[..., Any]] = {
     ca.OP_NOT: lambda a: _truth(not a),
     ca.OP_AND: lambda a, b: _truth(a and b),
     ca.OP_OR: lambda a, b: _truth(a or b),
-    ca.OP_FLOOR: np.floor,
-    ca.OP_CEIL: np.ceil,
-    ca.OP_FMOD: np.fmod,
     ca.OP_FABS: np.abs,
-    ca.OP_SIGN: np.sign,
-    ca.OP_COPYSIGN: np.copysign,
     ca.OP_ERF: lambda a: np.float64(math.erf(a)),
     ca.OP_ERFINV: lambda a: np.float64(fold(ca.OP_ERFINV, [float(a)])),
-    ca.OP_FMIN: np.fmin,
-    ca.OP_FMAX: np.fmax,
     ca.OP_INV: lambda a: np.float64(1.0) / a,
-    ca.OP_SINH: np.sinh,
-    ca.OP_COSH: np.cosh,
-    ca.OP_TANH: np.tanh,
-    ca.OP_ASINH: np.arcsinh,
-    ca.OP_ACOSH: np.arccosh,
-    ca.OP_ATANH: np.arctanh,
-    ca.OP_ATAN2: np.arctan2,
-    ca.OP_LOG1P: np.log1p,
-    ca.OP_EXPM1: np.expm1,
-    ca.OP_HYPOT: np.hypot,
     ca.OP_REMAINDER: lambda a, b: np.float64(np.nan) if b == 0 or not np.isfinite(a) else math.remainder(a, b),
     ca.OP_PRINTME: lambda a, b: a,
     ca.OP_LIFT: lambda a, b: a,

@@ -36,17 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import ROUNDING, Array, Flags
-from casid.expressions._walk import (
-    CALL,
-    COMPARISONS,
-    Rules,
-    Walk,
-    as_function,
-    rebuild,
-    rebuild_call,
-    refused,
-    unknown,
-)
+from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, unknown, walk
 
 # ------------------------------------------------------------------ ranges
 
@@ -212,9 +202,7 @@ def _square(a: Range) -> Range:
 
 
 def _rising(
-    function: Function,
-    domain: tuple[float, float] = (-np.inf, np.inf),
-    image: tuple[float, float] = (-np.inf, np.inf),
+    function: Function, domain: tuple[float, float] = (-np.inf, np.inf), image: tuple[float, float] = (-np.inf, np.inf)
 ) -> Callable[[Range], Range]:
     """A function that increases on its domain and has no value outside it."""
 
@@ -242,7 +230,7 @@ def _wave(function: Function, peak: float) -> Callable[[Range], Range]:
         ends = np.stack([function(a.low), function(a.high)])
         top = _passes(a, peak, 2 * np.pi)
         bottom = _passes(a, peak + np.pi, 2 * np.pi)
-        far = ~(np.maximum(np.abs(a.low), np.abs(a.high)) < _LARGEST_ANGLE)
+        far = ~(absolute(a).high < _LARGEST_ANGLE)
         low, high = widened(ends.min(axis=0), ends.max(axis=0))
         low = np.where(bottom | far, -1.0, np.maximum(low, -1.0))
         high = np.where(top | far, 1.0, np.minimum(high, 1.0))
@@ -252,7 +240,7 @@ def _wave(function: Function, peak: float) -> Callable[[Range], Range]:
 
 
 def _tangent(a: Range) -> Range:
-    far = ~(np.maximum(np.abs(a.low), np.abs(a.high)) < _LARGEST_ANGLE)
+    far = ~(absolute(a).high < _LARGEST_ANGLE)
     pole = far | _passes(a, np.pi / 2, np.pi)
     low, high = widened(np.tan(a.low), np.tan(a.high))
     return Range(np.where(pole, -np.inf, low), np.where(pole, np.inf, high), a.undefined | a.infinite)
@@ -260,7 +248,7 @@ def _tangent(a: Range) -> Range:
 
 def _passes(a: Range, at: float, period: float) -> NDArray[np.bool_]:
     """Whether ``at`` plus a multiple of the period lies within the range, or nearly so."""
-    slack = 1e-9 * (1.0 + np.maximum(np.abs(a.low), np.abs(a.high)))
+    slack = 1e-9 * (1.0 + absolute(a).high)
     return np.asarray(np.floor((a.high + slack - at) / period) >= np.ceil((a.low - slack - at) / period))
 
 
@@ -362,9 +350,8 @@ def _if_else_zero(test: Range, value: Range) -> Range:
 
 def _remainder_of_c(a: Range, b: Range) -> Range:
     """``fmod``: the sign of a, smaller than b, at most a; a itself where b is larger."""
-    divisor = np.where(b.has_zero, 0.0, np.minimum(np.abs(b.low), np.abs(b.high)))
-    size = np.minimum(np.maximum(np.abs(a.low), np.abs(a.high)), np.maximum(np.abs(b.low), np.abs(b.high)))
-    itself = np.maximum(np.abs(a.low), np.abs(a.high)) < divisor
+    of_a, of_b = absolute(a), absolute(b)
+    size, itself = np.minimum(of_a.high, of_b.high), of_a.high < of_b.low
     low = np.where(itself, a.low, np.where(a.low < 0, -size, 0.0))
     high = np.where(itself, a.high, np.where(a.high > 0, size, 0.0))
     return Range(low, high, a.undefined | b.undefined | b.has_zero | a.infinite)
@@ -372,7 +359,7 @@ def _remainder_of_c(a: Range, b: Range) -> Range:
 
 def _ieee_remainder(a: Range, b: Range) -> Range:
     """``remainder``: at most half of b, and at most a, of either sign."""
-    size = np.minimum(np.maximum(np.abs(a.low), np.abs(a.high)), np.maximum(np.abs(b.low), np.abs(b.high)) / 2)
+    size = np.minimum(absolute(a).high, absolute(b).high / 2)
     low, high = outward(-size, size)
     return Range(low, high, a.undefined | b.undefined | b.has_zero | a.infinite)
 
@@ -493,10 +480,7 @@ class Interval(Range):
 
 
 def enclose(
-    function: ca.Function,
-    low: ArrayLike,
-    high: ArrayLike,
-    quotients: Mapping[tuple[int, int], Array] | None = None,
+    function: ca.Function, low: ArrayLike, high: ArrayLike, quotients: Mapping[tuple[int, int], Array] | None = None
 ) -> list[Interval]:
     """Ranges of a function's outputs over boxes.
 
@@ -534,11 +518,7 @@ def enclose(
             return Interval(bounds[..., 0], bounds[..., 1], defined, quotients=frozenset[Any]({pair}))
         return _interval(_apply(code, operands), operands)
 
-    rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": _call}
-    steps = Walk(function)
-    for step in steps:
-        step.value = rules[step.kind](*step.given)
-    return steps.values
+    return walk(function, entry=entry, constant=constant, operation=apply, call=_call)
 
 
 def _interval(found: Range, operands: Sequence[Interval]) -> Interval:
@@ -572,7 +552,6 @@ def _apply(code: int, operands: Sequence[Range]) -> Range:
 
 #: Operations of which CasADi may return a number although an operand is undefined.
 HIDING = frozenset({*COMPARISONS, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX, ca.OP_COPYSIGN, ca.OP_LIFT})
-HIDING_ANY = HIDING | {ca.OP_IF_ELSE_ZERO}
 #: Rows that are >= 0 where an operation of one operand has a value (for a logarithm: or is -infinity).
 _ROWS: dict[int, Callable[[ca.SX], list[ca.SX]]] = {
     ca.OP_SQRT: lambda a: [a],
@@ -612,12 +591,14 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
     function = as_function(expression, x)
     if not may_hide(function):
         return ()
-    rules: Rules = {"operation": _apply_domain, "call": _call_domain}
-    rules |= {"constant": lambda v: _Node(ca.SX(v)), "entry": lambda k: _Node(x[k])}
-    steps = Walk(function)
-    for step in steps:
-        step.value = rules[step.kind](*step.given)
-    rows = list(_united([o.hidden for o in steps.values]).values())
+    nodes = walk(
+        function,
+        entry=lambda k: _Node(x[k]),
+        constant=lambda value: _Node(ca.SX(value)),
+        operation=_apply_domain,
+        call=_call_domain,
+    )
+    rows = list(_united([o.hidden for o in nodes]).values())
     if not rows:
         return ()
     free = np.full(x.numel(), np.inf)
@@ -628,8 +609,8 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
 def may_hide(function: ca.Function) -> bool:
     """Whether a function has an operation that can be undefined and one that can hide it."""
     codes = {function.instruction_id(k) for k in range(function.n_instructions())}
-    partial = {*_ROWS, ca.OP_POW, ca.OP_CONSTPOW}
-    return CALL in codes or bool(codes & HIDING_ANY and codes & partial)
+    hiding, partial = HIDING | {ca.OP_IF_ELSE_ZERO}, {*_ROWS, ca.OP_POW, ca.OP_CONSTPOW}
+    return CALL in codes or bool(codes & hiding and codes & partial)
 
 
 def _apply_domain(code: int, operands: list[_Node]) -> _Node:

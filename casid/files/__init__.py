@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from casid.files._read import numeric_array as numeric_array
     from casid.files._read import read_bytes as read_bytes
     from casid.files._read import read_text as read_text
-    from casid.files._read import TEXT_LIMIT as TEXT_LIMIT
     from casid.files._read import too_large as too_large
     from casid.files._read import unzip as unzip
     from casid.files._read import Table as Table
@@ -40,11 +39,13 @@ if TYPE_CHECKING:
     from casid.files._words import assignments as assignments
     from casid.files._words import comma_list as comma_list
     from casid.files._words import comma_numbers as comma_numbers
+    from casid.files._words import filled as filled
     from casid.files._words import listed as listed
     from casid.files._words import near as near
     from casid.files._words import number_list as number_list
     from casid.files._words import reason as reason
     from casid.files._words import shown as shown
+    from casid.files._words import template as template
     from casid.files._write import check_target as check_target
     from casid.files._write import flush as flush
     from casid.files._write import prepare_directory as prepare_directory

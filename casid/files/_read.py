@@ -34,8 +34,8 @@ from casid.files._words import listed, near, reason, shown
 #: Largest text file (TOML, JSON, XML, program) and largest content of a recording [bytes].
 TEXT_LIMIT = 16 * 2**20
 DATA_LIMIT = 256 * 2**20
-#: Most members of an archive, and bytes that are unpacked at a time.
-_MEMBERS, _CHUNK = 1000, 2**20
+#: Most members of an archive.
+_MEMBERS = 1000
 
 
 def data_limit() -> int:
@@ -105,9 +105,9 @@ def decode(content: bytes, path: str, what: str, error: type[CasidError]) -> str
         raise error(f"cannot read {what} '{path}': it is not text in UTF-8 ({found})") from None
 
 
-def gunzip(content: bytes, path: str, what: str, error: type[CasidError], limit: int | None = None) -> bytes:
-    """Content of a gzip file (all its members); no more than ``limit`` bytes are unpacked."""
-    limit = data_limit() if limit is None else limit
+def gunzip(content: bytes, path: str, what: str, error: type[CasidError]) -> bytes:
+    """Content of a gzip file (all its members); no more than `data_limit` bytes are unpacked."""
+    limit = data_limit()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             unpacked = file.read(limit + 1)
@@ -118,11 +118,10 @@ def gunzip(content: bytes, path: str, what: str, error: type[CasidError], limit:
     return unpacked
 
 
-def unzip(content: bytes, path: str, what: str, error: type[CasidError], limit: int | None = None) -> dict[str, bytes]:
-    """Members of a zip archive by name; together at most ``limit`` bytes, whatever sizes the archive states."""
-    limit = data_limit() if limit is None else limit
+def unzip(content: bytes, path: str, what: str, error: type[CasidError]) -> dict[str, bytes]:
+    """Members of a zip archive by name; together at most `data_limit` bytes, whatever sizes the archive states."""
     members: dict[str, bytes] = {}
-    room = limit
+    limit = room = data_limit()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()

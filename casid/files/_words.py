@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 
 #: Longest value that a message repeats, and most names that it lists.
@@ -89,3 +90,15 @@ def assignments(
         except ValueError:
             raise error(f"{what}: expected NAME=NUMBER, got '{item}'") from None
     return found
+
+
+def filled(text: str, slots: Mapping[str, str]) -> str:
+    """A text with values in the place of every ``@name@``; KeyError for a name without a value."""
+    return re.sub("@([a-z_]+)@", lambda found: slots[found[1]], text)
+
+
+def template(package: str, name: str, slots: Mapping[str, str]) -> str:
+    """A file of the folder ``templates`` of a package, filled."""
+    from importlib.resources import files  # slow to import
+
+    return filled((files(package) / "templates" / name).read_text(encoding="utf-8"), slots)

@@ -20,7 +20,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
 from casid.export import export_robot, model_of, rest
-from casid.files import prepare_directory, read_text, write_files
+from casid.files import prepare_directory, read_text, template, write_files
 from casid.fmu._description import IDENTIFIER, description
 from casid.inertia import Parameters
 from casid.version import __version__
@@ -163,7 +163,8 @@ def _contents(
         "documentation/licenses/license.txt": licence.encode(),
     }
     if fmi == 3:
-        contents["sources/buildDescription.xml"] = _BUILD.encode()
+        build = template(__package__, "buildDescription.xml", {"identifier": IDENTIFIER})
+        contents["sources/buildDescription.xml"] = build.encode()
     try:
         library = compile_shared(code, "fmu", native=False).read_bytes()
     except ExportError as error:
@@ -177,18 +178,6 @@ def _contents(
         folder, suffix = _platform(fmi)
         contents[f"binaries/{folder}/{IDENTIFIER}{suffix}"] = library
     return contents, bool(library)
-
-
-_BUILD = f"""<?xml version="1.0" encoding="UTF-8"?>
-<fmiBuildDescription fmiVersion="3.0">
-  <BuildConfiguration modelIdentifier="{IDENTIFIER}">
-    <SourceFileSet language="C99">
-      <SourceFile name="{IDENTIFIER}.c"/>
-    </SourceFileSet>
-    <Library name="m" external="true"/>
-  </BuildConfiguration>
-</fmiBuildDescription>
-"""
 
 
 def _platform(fmi: int) -> tuple[str, str]:

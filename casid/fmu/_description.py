@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from casid.description import Robot
 from casid.export import licence_of, rest
+from casid.files import template
 from casid.version import __version__
 
 #: Name of the library and of everything that FMI identifies the model by.
@@ -63,25 +64,18 @@ def description(robot: Robot, author: str, token: str, step: float, fmi: int) ->
         "description": f"Forward dynamics of {robot.name}", "author": author, "license": licence_of(robot),
         "generationTool": f"casid {__version__}",
     }  # fmt: skip
-    indicators = ' numberOfEventIndicators="0"' if older else ""
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<fmiModelDescription {identity} {_pairs(origin)} variableNamingConvention="structured"{indicators}>',
-        f"  <ModelExchange {able}{close[0]}",
-        f'  <CoSimulation {able} canHandleVariableCommunicationStepSize="true"{close[1]}',
-        "  <UnitDefinitions>",
-        *(f"    {line}" for line in _units({variable.unit for variable in variables})),
-        "  </UnitDefinitions>",
-        f'  <DefaultExperiment startTime="0" stopTime="1" stepSize="{float(step)!r}"/>',
-        "  <ModelVariables>",
-        *(f"    {_written(number, variable, older)}" for number, variable in enumerate(variables)),
-        "  </ModelVariables>",
-        "  <ModelStructure>",
-        *(f"    {line}" for line in _structure(robot.n, older)),
-        "  </ModelStructure>",
-        "</fmiModelDescription>",
-    ]
-    return "\n".join(lines) + "\n"
+    slots = {
+        "identity": identity, "origin": _pairs(origin), "able": able, "exchange": close[0], "simulation": close[1],
+        "indicators": ' numberOfEventIndicators="0"' if older else "", "step": repr(float(step)),
+        "units": _indented(_units({variable.unit for variable in variables})),
+        "variables": _indented(_written(number, variable, older) for number, variable in enumerate(variables)),
+        "structure": _indented(_structure(robot.n, older)),
+    }  # fmt: skip
+    return template(__package__, "modelDescription.xml", slots)
+
+
+def _indented(lines: Iterable[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)
 
 
 def _units(used: set[str]) -> Iterator[str]:

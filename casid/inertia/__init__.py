@@ -23,7 +23,6 @@ from casid.inertia._parameters import consistency as consistency
 from casid.inertia._parameters import MOMENTS as MOMENTS
 from casid.inertia._parameters import STANDARD_NAMES as STANDARD_NAMES
 from casid.inertia._parameters import TENSOR_INDEX as TENSOR_INDEX
-from casid.inertia._parameters import Vector as Vector
 from casid.inertia._parameters import skew as skew
 from casid.inertia._parameters import standard_names as standard_names
 from casid.inertia._parameters import tensor as tensor

@@ -35,7 +35,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.inertia._parameters import (
     MOMENTS,
     PSEUDO_INERTIA_MAP,
@@ -68,13 +68,11 @@ def lower_triangle(matrices: ArrayLike) -> Array:
 
 
 #: ``vec S = TRIANGLE_MAP y`` of the lower triangle y; ``svec S = SVEC_WEIGHTS y``; ``vec S = ORTHONORMAL_MAP svec S``.
-TRIANGLE_MAP: Array = symmetric(np.eye(10)).reshape(10, 16).T.copy()
-SVEC_WEIGHTS: Array = np.asarray(np.linalg.norm(TRIANGLE_MAP, axis=0), dtype=float)
-ORTHONORMAL_MAP: Array = TRIANGLE_MAP / SVEC_WEIGHTS
+TRIANGLE_MAP = read_only(symmetric(np.eye(10)).reshape(10, 16).T.copy())
+SVEC_WEIGHTS = read_only(np.linalg.norm(TRIANGLE_MAP, axis=0))
+ORTHONORMAL_MAP = read_only(TRIANGLE_MAP / SVEC_WEIGHTS)
 #: Standard parameters of ``vec J``, shape (10, 16): the inverse of `PSEUDO_INERTIA_MAP` on symmetric matrices.
-STANDARD_MAP: Array = np.asarray(np.linalg.pinv(PSEUDO_INERTIA_MAP), dtype=float)
-for _constant in (TRIANGLE_MAP, SVEC_WEIGHTS, ORTHONORMAL_MAP, STANDARD_MAP):
-    _constant.setflags(write=False)
+STANDARD_MAP = read_only(np.linalg.pinv(PSEUDO_INERTIA_MAP))
 
 
 def from_svec(vector: ArrayLike) -> Array:

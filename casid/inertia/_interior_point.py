@@ -124,8 +124,7 @@ def divergence_hessian(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Ar
 
     It does not depend on the reference.
     """
-    root = divergence_root(matrices, basis)
-    return np.asarray(np.swapaxes(root, -2, -1) @ root)
+    return _gram(divergence_root(matrices, basis))
 
 
 def inverse_hessian(matrices: Array) -> Array:
@@ -133,7 +132,10 @@ def inverse_hessian(matrices: Array) -> Array:
 
     Nothing is inverted, so that bodies with nearly no extent are no difficulty.
     """
-    root = congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP)
+    return _gram(congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP))
+
+
+def _gram(root: Array) -> Array:
     return np.asarray(np.swapaxes(root, -2, -1) @ root)
 
 
@@ -443,8 +445,7 @@ class Scaling:
 
     def hessian(self) -> Array:
         """Curvature of ``-log det`` at W in the entries of lower triangles, shape (links, 10, 10)."""
-        root = congruent(np.swapaxes(self.W_root, 1, 2), TRIANGLE_MAP)
-        return np.asarray(np.swapaxes(root, 1, 2) @ root)
+        return _gram(congruent(np.swapaxes(self.W_root, 1, 2), TRIANGLE_MAP))
 
 
 def _inside(root: Array, change: Array, share: float) -> float:

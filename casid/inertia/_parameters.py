@@ -30,8 +30,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from casid.arrays import Array, read_only
 from casid.errors import DatasetError, UnknownNameError
 
 #: Names of a link's ten standard parameters, in order.
@@ -41,8 +42,6 @@ TENSOR_INDEX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 #: Places of the moments of inertia xx, yy, zz among them.
 MOMENTS = [k for k, (i, j) in enumerate(TENSOR_INDEX) if i == j]
 
-Vector = NDArray[np.float64]
-
 
 @cache
 def standard_names(links: int) -> tuple[str, ...]:
@@ -50,25 +49,25 @@ def standard_names(links: int) -> tuple[str, ...]:
     return tuple(f"{name}{k + 1}" for k in range(links) for name in STANDARD_NAMES)
 
 
-def tensor(six: ArrayLike) -> Vector:
+def tensor(six: ArrayLike) -> Array:
     """Symmetric 3x3 matrix from its entries ``xx xy xz yy yz zz``."""
     xx, xy, xz, yy, yz, zz = np.asarray(six, dtype=float)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def tensor_entries(matrix: ArrayLike) -> Vector:
+def tensor_entries(matrix: ArrayLike) -> Array:
     """Entries ``xx xy xz yy yz zz`` of a symmetric 3x3 matrix."""
     matrix = np.asarray(matrix, dtype=float)
     return np.array([matrix[i, j] for i, j in TENSOR_INDEX])
 
 
-def skew(vector: Sequence[float] | Vector) -> Vector:
+def skew(vector: Sequence[float] | Array) -> Array:
     """Matrix ``S(v)`` with ``S(v) w = v x w``."""
     x, y, z = vector
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def to_standard(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Vector:
+def to_standard(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Array:
     """Ten standard parameters of a body.
 
     Parameters
@@ -99,7 +98,7 @@ def to_standard(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Vector:
     return result
 
 
-def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:
+def from_standard(parameters: ArrayLike) -> tuple[float, Array, Array]:
     """Mass, centre of mass and inertia about it from the ten standard parameters; inverse of `to_standard`.
 
     Returns
@@ -128,7 +127,7 @@ def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:
     return mass, com, tensor(parameters[:6]) - steiner
 
 
-def express_in(parameters: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Vector:
+def express_in(parameters: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
     """Parameters of the same body in another frame.
 
     Parameters
@@ -153,20 +152,20 @@ def express_in(parameters: ArrayLike, rotation: ArrayLike, translation: ArrayLik
     return np.concatenate([tensor_entries(inertia), moment + mass * translation, [mass]])
 
 
-def pseudo_inertia(parameters: ArrayLike) -> Vector:
+def pseudo_inertia(parameters: ArrayLike) -> Array:
     """Pseudo-inertia J, shape (..., 4, 4), of standard parameters, shape (..., 10)."""
     parameters = np.asarray(parameters, dtype=float)
     return np.reshape(parameters @ PSEUDO_INERTIA_MAP.T, (*parameters.shape[:-1], 4, 4))
 
 
-def from_pseudo_inertia(matrix: ArrayLike) -> Vector:
+def from_pseudo_inertia(matrix: ArrayLike) -> Array:
     """Ten standard parameters of a symmetric 4x4 pseudo-inertia: ``L = tr(Sigma) 1 - Sigma``."""
     matrix = np.asarray(matrix, dtype=float)
     sigma = matrix[:3, :3]
     return np.concatenate([tensor_entries(np.trace(sigma) * np.eye(3) - sigma), matrix[:3, 3], [matrix[3, 3]]])
 
 
-def _pseudo_inertia_of(parameters: Vector) -> Vector:
+def _pseudo_inertia_of(parameters: Array) -> Array:
     inertia = tensor(parameters[:6])
     matrix = np.empty((4, 4))
     matrix[:3, :3] = np.trace(inertia) / 2 * np.eye(3) - inertia
@@ -176,25 +175,24 @@ def _pseudo_inertia_of(parameters: Vector) -> Vector:
 
 
 #: Matrix P, shape (16, 10), with ``vec(J) = P pi`` for the ten standard parameters pi of a link.
-PSEUDO_INERTIA_MAP: Vector = np.stack([_pseudo_inertia_of(unit).ravel() for unit in np.eye(10)], axis=1)
-PSEUDO_INERTIA_MAP.setflags(write=False)
+PSEUDO_INERTIA_MAP = read_only(np.stack([_pseudo_inertia_of(unit).ravel() for unit in np.eye(10)], axis=1))
 
 
 #: Position, in casid's order, of Pinocchio's ``m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` (about the origin).
 _PINOCCHIO = np.array([9, 6, 7, 8, 0, 1, 3, 2, 4, 5])
 
 
-def to_pinocchio(parameters: ArrayLike) -> Vector:
+def to_pinocchio(parameters: ArrayLike) -> Array:
     """Pinocchio's ``Inertia.toDynamicParameters`` order: ``m, mc, xx, xy, yy, xz, yz, zz``."""
     return np.asarray(parameters, dtype=float)[..., _PINOCCHIO]
 
 
-def from_pinocchio(parameters: ArrayLike) -> Vector:
+def from_pinocchio(parameters: ArrayLike) -> Array:
     """Inverse of `to_pinocchio`."""
     return np.asarray(parameters, dtype=float)[..., np.argsort(_PINOCCHIO)]
 
 
-def spatial_inertia(parameters: ArrayLike) -> Vector:
+def spatial_inertia(parameters: ArrayLike) -> Array:
     """The 6x6 matrix ``[[L, S(l)'], [S(l), m 1]]`` whose positive definiteness is ``semi`` consistency."""
     parameters = np.asarray(parameters, dtype=float)
     moment = skew(parameters[6:9])
@@ -305,10 +303,10 @@ class LinkParameters:
     """
 
     name: str
-    standard: Vector
+    standard: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "standard", _frozen(self.standard))
+        object.__setattr__(self, "standard", read_only(self.standard))
 
     @property
     def mass(self) -> float:
@@ -316,22 +314,22 @@ class LinkParameters:
         return float(self.standard[9])
 
     @cached_property
-    def com(self) -> Vector:
+    def com(self) -> Array:
         """Centre of mass ``c = l / m``, shape (3,) [m]; zeros where the mass is zero."""
-        return _frozen(from_standard(self.standard)[1])
+        return read_only(from_standard(self.standard)[1])
 
     @cached_property
-    def inertia_com(self) -> Vector:
+    def inertia_com(self) -> Array:
         """Inertia I about the centre of mass, shape (3, 3) [kg.m^2]."""
-        return _frozen(from_standard(self.standard)[2])
+        return read_only(from_standard(self.standard)[2])
 
     @cached_property
-    def principal_moments(self) -> Vector:
+    def principal_moments(self) -> Array:
         """Eigenvalues of I, ascending, shape (3,) [kg.m^2]."""
-        return _frozen(np.linalg.eigvalsh(self.inertia_com))
+        return read_only(np.linalg.eigvalsh(self.inertia_com))
 
     @property
-    def pseudo_inertia(self) -> Vector:
+    def pseudo_inertia(self) -> Array:
         """Pseudo-inertia J, shape (4, 4) (Wensing et al. 2018)."""
         return pseudo_inertia(self.standard)
 
@@ -376,7 +374,7 @@ class Parameters:
     """
 
     names: tuple[str, ...]
-    values: Vector
+    values: Array
     link_names: tuple[str, ...] = ()
     _position: Mapping[str, int] = field(init=False)
 
@@ -402,7 +400,7 @@ class Parameters:
         if len(link_names) != links or len(set(link_names)) != links:
             raise DatasetError(f"expected {links} different names of links, got {', '.join(link_names) or 'none'}")
         object.__setattr__(self, "names", names)
-        object.__setattr__(self, "values", _frozen(values))
+        object.__setattr__(self, "values", read_only(values))
         object.__setattr__(self, "link_names", link_names)
         object.__setattr__(self, "_position", position)
 
@@ -419,7 +417,7 @@ class Parameters:
         values = np.concatenate([inertial, np.array(list(extra.values()), dtype=float)])
         return cls((*standard_names(links), *extra), values, tuple(link_names))
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Vector:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """The values, so that numpy functions take `Parameters` for a vector."""
         return np.array(self.values, dtype=dtype) if copy or dtype else self.values
 
@@ -453,9 +451,9 @@ class Parameters:
         return len(self.link_names)
 
     @cached_property
-    def standard(self) -> Vector:
+    def standard(self) -> Array:
         """The standard parameters of all links, ``Lxx1 ... m<n>``, shape (10 n,), read-only."""
-        return _frozen(self._take(standard_names(self.n)))
+        return read_only(self._take(standard_names(self.n)))
 
     @cached_property
     def links(self) -> Mapping[str, LinkParameters]:
@@ -468,7 +466,7 @@ class Parameters:
         """Values of the parameters that are no link's: friction, rotors, springs, ..."""
         return MappingProxyType({name: self[name] for name in self.names if not _STANDARD.fullmatch(name)})
 
-    def in_order(self, of: HasParameterNames | Sequence[str]) -> Vector:
+    def in_order(self, of: HasParameterNames | Sequence[str]) -> Array:
         """Values in the order of a model, or of any list of names.
 
         Parameters
@@ -516,7 +514,7 @@ class Parameters:
             raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
         return self._position[name]
 
-    def _take(self, names: Sequence[str]) -> Vector:
+    def _take(self, names: Sequence[str]) -> Array:
         return self.values[[self._position[name] for name in names]]
 
     def __repr__(self) -> str:
@@ -531,12 +529,6 @@ class Parameters:
         for name, value in state.items():
             object.__setattr__(self, name, value)
         self.__post_init__()
-
-
-def _frozen(values: ArrayLike) -> Vector:
-    array = np.array(values, dtype=float)
-    array.setflags(write=False)
-    return array
 
 
 def _summary(names: Sequence[str]) -> str:

@@ -10,9 +10,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import DatasetError, ProblemError
 from casid.files import near, numeric_array
-from casid.inertia import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
+from casid.inertia import TENSOR_INDEX, from_standard, pseudo_inertia, tensor_entries
 
 #: Added to masses [kg] and to the diagonals of inertias [kg.m^2], so that "positive" keeps a distance from zero.
 BIAS = 1e-6
@@ -50,7 +51,7 @@ class Parametrisation(ABC):
         """
 
     @abstractmethod
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """A theta of these parameters; called with ten finite numbers inside the map's image."""
 
     @property
@@ -65,7 +66,7 @@ class Parametrisation(ABC):
         pi = ca.densify(self.expression(theta))
         return ca.Function(f"{type(self).__name__}_map", [theta], [pi], ["theta"], ["pi"])
 
-    def parameters(self, theta: ArrayLike) -> Vector:
+    def parameters(self, theta: ArrayLike) -> Array:
         """Parameters of coordinates, shape (count,).
 
         Raises
@@ -77,7 +78,7 @@ class Parametrisation(ABC):
         given = numeric_array(theta, where, DatasetError, finite=True, shape=(self.size,))
         return np.asarray(self.map(given)).reshape(-1)
 
-    def inverse(self, parameters: ArrayLike) -> Vector:
+    def inverse(self, parameters: ArrayLike) -> Array:
         """Coordinates, shape (size,), whose map gives these standard parameters, shape (10,).
 
         Raises
@@ -96,11 +97,11 @@ class Parametrisation(ABC):
             )
         return theta
 
-    def random(self, rng: np.random.Generator, scale: float = 1.0) -> Vector:
+    def random(self, rng: np.random.Generator, scale: float = 1.0) -> Array:
         """Random coordinates, normal with standard deviation ``scale``."""
         return scale * rng.standard_normal(self.size)
 
-    def draw(self, rng: np.random.Generator) -> Vector:
+    def draw(self, rng: np.random.Generator) -> Array:
         """Coordinates that training starts from where nothing is known of the body.
 
         Those of Sutanto et al. (2020) start as in their published code: the mass is the square of a standard normal
@@ -109,7 +110,7 @@ class Parametrisation(ABC):
         """
         return np.concatenate([rng.standard_normal(1), np.abs(rng.standard_normal(3)), self.draw_inertia(rng)])
 
-    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+    def draw_inertia(self, rng: np.random.Generator) -> Array:
         """The share of `draw` beyond mass and centre of mass."""
         return 0.01 * rng.standard_normal(self.size - 4)
 
@@ -132,12 +133,12 @@ def lower_triangular(entries: ca.SX) -> ca.SX:
     return matrix
 
 
-def triangular_entries(factor: Vector) -> Vector:
+def triangular_entries(factor: Array) -> Array:
     """Inverse of `lower_triangular`."""
     return np.array([factor[0, 0], factor[1, 1], factor[2, 2], factor[1, 0], factor[2, 0], factor[2, 1]])
 
 
-def biased_cholesky(matrix: Vector) -> Vector:
+def biased_cholesky(matrix: Array) -> Array:
     """Lower factor T with ``T T' + bias 1 = matrix``; NaN where there is none."""
     try:
         return np.asarray(np.linalg.cholesky(matrix - BIAS * np.eye(len(matrix))))
@@ -153,14 +154,14 @@ def rotation(vector: ca.SX) -> ca.SX:
     return ca.SX.eye(3) + ca.sin(angle) / angle * S + half * half / 2 * ca.mtimes(S, S)
 
 
-def rotation_vector(matrix: Vector) -> Vector:
+def rotation_vector(matrix: Array) -> Array:
     """Vector v with ``exp(S(v)) = matrix``."""
     from scipy.spatial.transform import Rotation  # SciPy's spatial package costs 0.1 s of import
 
     return np.asarray(Rotation.from_matrix(matrix).as_rotvec())
 
 
-def principal_axes(matrix: Vector) -> tuple[Vector, Vector]:
+def principal_axes(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and a right-handed frame of eigenvectors."""
     values, vectors = np.linalg.eigh(matrix)
     if np.linalg.det(vectors) < 0:
@@ -191,11 +192,11 @@ class NoStr(Parametrisation):
         asymmetry = ca.vertcat(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1])
         return ca.vertcat(body(theta[0], theta[1:4], (A + A.T) / 2), asymmetry / 2)
 
-    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+    def draw_inertia(self, rng: np.random.Generator) -> Array:
         """Standard normal entries [kg.m^2]."""
         return rng.standard_normal(9)
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """The symmetric inertia's own entries."""
         mass, com, inertia = from_standard(parameters)
         return np.concatenate([[mass], com, ((inertia + inertia.T) / 2).ravel()])
@@ -214,7 +215,7 @@ class Symm(Parametrisation):
         rows = ((i[0], i[1], i[2]), (i[1], i[3], i[4]), (i[2], i[4], i[5]))
         return body(square(theta[0]), theta[1:4], ca.vertcat(*[ca.horzcat(*row) for row in rows]))
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """Six entries, the root of the mass."""
         mass, com, inertia = from_standard(parameters)
         return np.concatenate([[root(mass)], com, tensor_entries(inertia)])
@@ -232,7 +233,7 @@ class SPD(Parametrisation):
         T = lower_triangular(theta[4:10])
         return body(square(theta[0]), theta[1:4], ca.mtimes(T, T.T) + BIAS * ca.SX.eye(3))
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """The factor with a positive diagonal."""
         mass, com, inertia = from_standard(parameters)
         return np.concatenate([[root(mass)], com, triangular_entries(biased_cholesky(inertia))])
@@ -257,11 +258,11 @@ class Tri(Parametrisation):
         J3 = ca.sqrt((J1 - J2) ** 2 + 4 * J1 * J2 * ca.sin(half) ** 2)
         return body(square(theta[0]), theta[1:4], ca.mtimes([R, ca.diag(ca.vertcat(J1, J2, J3)), R.T]))
 
-    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+    def draw_inertia(self, rng: np.random.Generator) -> Array:
         """Axes close to those of the link, moments about 0.01 kg.m^2, alpha close to a right angle."""
         return np.array([0.01, 0.01, 0.01, 0.1, 0.1, 0.01]) * rng.standard_normal(6)
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """The two smaller moments as J1 and J2, the largest as the third side."""
         mass, com, inertia = from_standard(parameters)
         moments, axes = principal_axes(inertia)
@@ -288,7 +289,7 @@ class Cov(Parametrisation):
         sigma = ca.mtimes(T, T.T) + BIAS * ca.SX.eye(3)
         return body(square(theta[0]), theta[1:4], ca.trace(sigma) * ca.SX.eye(3) - sigma)
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """The factor with a positive diagonal."""
         mass, com, inertia = from_standard(parameters)
         sigma = np.trace(inertia) / 2 * np.eye(3) - inertia
@@ -321,7 +322,7 @@ class LogCholesky(Parametrisation):
         inertia = ca.trace(sigma) * ca.SX.eye(3) - sigma
         return ca.vertcat(*[inertia[i, j] for i, j in TENSOR_INDEX], J[:3, 3], J[3, 3])
 
-    def draw(self, rng: np.random.Generator) -> Vector:
+    def draw(self, rng: np.random.Generator) -> Array:
         """Bodies of about 3 kg and 0.15 m, whose mass point lies as far from the origin."""
         log_mass, log_size = np.log(3.0) / 2, np.log(0.15)
         shear, com = 0.05 * rng.standard_normal(3), 0.15 * rng.standard_normal(3)
@@ -329,7 +330,7 @@ class LogCholesky(Parametrisation):
             [log_mass + 0.3 * rng.standard_normal(1), log_size + 0.3 * rng.standard_normal(3), shear, com]
         )
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """The unique ones: U is the reversed Cholesky factor of J."""
         try:
             reverse = np.linalg.cholesky(pseudo_inertia(parameters)[::-1, ::-1])
@@ -358,12 +359,12 @@ class Spectral(Parametrisation):
         sigma = mass * ca.mtimes([R, ca.diag(ca.exp(theta[7:10])), R.T])
         return body(mass, theta[1:4], ca.trace(sigma) * ca.SX.eye(3) - sigma)
 
-    def draw(self, rng: np.random.Generator) -> Vector:
+    def draw(self, rng: np.random.Generator) -> Array:
         """Bodies of about 3 kg and 0.15 m in any attitude, whose mass point lies as far from the origin."""
         mass, com, axes = np.log(3.0) + 0.6 * rng.standard_normal(1), 0.15 * rng.standard_normal(3), rng.normal(size=3)
         return np.concatenate([mass, com, axes, 2 * np.log(0.15) + 0.6 * rng.standard_normal(3)])
 
-    def coordinates(self, parameters: Vector) -> Vector:
+    def coordinates(self, parameters: Array) -> Array:
         """Logarithms of mass and squared radii."""
         mass, com, inertia = from_standard(parameters)
         squares, axes = principal_axes((np.trace(inertia) / 2 * np.eye(3) - inertia) / mass)

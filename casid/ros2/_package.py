@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 import casadi as ca
@@ -23,7 +22,7 @@ from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
 from casid.export import UNITS as ROBOT_UNITS
 from casid.export import export_c, model_of, notes_of, rest, warn_if_infeasible, with_payload
-from casid.files import check_target, listed, read_text, write_directory
+from casid.files import check_target, filled, listed, read_text, template, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
 
@@ -175,7 +174,7 @@ def export_ros2(
     V. Petrone, E. Ferrentino, P. Chiacchio, "A ROS2-based software library for inverse dynamics computation", 2025.
     """
     target = Path(out)
-    name = _package_name(target.name if package is None else package)
+    package = _package_name(target.name if package is None else package)
     check_target(target, overwrite)
     model = model_of(robot)
     robot = model.robot
@@ -187,12 +186,10 @@ def export_ros2(
     _warn(model, values)
     core, notes = identifier(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
     contents = _core_files(model, values, functions, core, notes)
-    slots = _slots(robot, model, name, core) | _test_values(model, values)
-    for template, spot in _PLACES.items():
-        text = (files(__package__) / "templates" / template).read_text(encoding="utf-8")
-        contents[fill(spot, slots)] = fill(text, slots)
+    slots = _slots(robot, model, package, core) | _test_values(model, values)
+    contents |= {filled(spot, slots): template(__package__, name, slots) for name, spot in _PLACES.items()}
     write_directory(target, contents, overwrite=overwrite)
-    return ExportedPackage(target, name, tuple(contents))
+    return ExportedPackage(target, package, tuple(contents))
 
 
 def _without_positions(model: Model, values: Array) -> tuple[Model, Array]:
@@ -241,11 +238,6 @@ def _core_files(
             f"urdf/{core}.urdf": _with_control(urdf, robot),
             **{name: read_text(place / "core" / name, name, ExportError) for name in ("LICENSE", "FRAMES.md")},
         }
-
-
-def fill(text: str, slots: Mapping[str, str]) -> str:
-    """Put values in the place of every ``@name@``; KeyError for a name without a value."""
-    return re.sub(r"@([a-z_]+)@", lambda found: slots[found[1]], text)
 
 
 def _package_name(name: str) -> str:
@@ -311,10 +303,5 @@ def _with_control(urdf: str, robot: Robot) -> str:
         '      <state_interface name="velocity"/>\n    </joint>\n'
         for joint, q in zip(robot.coordinates, rest(robot), strict=True)
     )
-    block = (
-        '  <ros2_control name="robot" type="system">\n    <hardware>\n'
-        "      <plugin>mock_components/GenericSystem</plugin>\n    </hardware>\n"
-        f"{joints}  </ros2_control>\n"
-    )
     head, close, tail = urdf.rpartition("</robot>")
-    return f"{head}{block}{close}{tail}"
+    return f"{head}{template(__package__, 'ros2_control.xml', {'joints': joints})}{close}{tail}"

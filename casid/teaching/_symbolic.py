@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
@@ -19,7 +20,7 @@ from casid.arrays import ROUNDING
 from casid.description import Joint, Robot
 from casid.dynamics import Model, mass_matrix, newton_euler, regroup, stacked_regressor
 from casid.errors import RobotError
-from casid.expressions import Rules, Walk, as_function, refused
+from casid.expressions import as_function, refused, walk
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -143,7 +144,7 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     n = robot.n
     lengths: dict[str, tuple[ca.SX, float]] = {}
     joints = _with_symbols(robot, lengths)
-    tree = cast(Robot, _Tree(joints))
+    tree = cast(Robot, SimpleNamespace(joints=joints, coupled=False))  # what the algorithms read of a robot
     q, dq, ddq, pi = (ca.SX.sym(name, size) for name, size in (("q", n), ("dq", n), ("ddq", n), ("pi", 10 * n)))
     weight = ca.SX.sym("g")
     pull = np.asarray(robot.gravity) / max(float(np.linalg.norm(robot.gravity)), 1e-300)
@@ -160,11 +161,9 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     symbols = [*motion[0], *motion[1], *motion[2], *standard, sp.Symbol("g", positive=True), *names.values()]
 
     def carried(expression: ca.SX) -> Any:
-        rules: Rules = {"constant": _number, "entry": symbols.__getitem__, "operation": _apply}
-        steps = Walk(as_function(expression, inputs), calls=False)
-        for step in steps:
-            step.value = rules[step.kind](*step.given)
-        return sp.Matrix(expression.shape[1], expression.shape[0], steps.values).T
+        function = as_function(expression, inputs)
+        values = walk(function, entry=symbols.__getitem__, constant=_number, operation=_apply)
+        return sp.Matrix(expression.shape[1], expression.shape[0], values).T
 
     own_values = dict(zip(standard, own, strict=True))
     plain, weighed, regressor = carried(M), carried(torque), carried(Y)
@@ -177,14 +176,6 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
         _christoffel(mass, Q, D).applyfunc(_tidy), weighed.subs(own_values).applyfunc(_tidy), regressor,
         base.independent,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """What the algorithms read of a robot."""
-
-    joints: tuple[Joint, ...]
-    coupled: bool = False
 
 
 def _with_symbols(robot: Robot, lengths: dict[str, tuple[ca.SX, float]]) -> tuple[Joint, ...]:
@@ -206,14 +197,11 @@ def _with_symbols(robot: Robot, lengths: dict[str, tuple[ca.SX, float]]) -> tupl
     found = []
     for k, joint in enumerate(robot.joints):
         branch = f"/{k + 1}" if children[joint.parent] > 1 else ""
-        made = object.__new__(Joint)  # its offsets are symbols, which a joint of a robot cannot have
         parts = {
             "placement": with_symbols(joint.placement, f"{joint.parent + 1}{branch}"),
             "link_placement": with_symbols(joint.link_placement, str(k + 1)),
         }
-        for key, value in ({**{name: getattr(joint, name) for name in ("type", "parent", "axis")}, **parts}).items():
-            object.__setattr__(made, key, value)
-        found.append(made)
+        found.append(cast(Joint, SimpleNamespace(**{**vars(joint), **parts})))  # a joint of a robot cannot have symbols
     return tuple(found)
 
 

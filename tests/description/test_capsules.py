@@ -5,29 +5,14 @@ from __future__ import annotations
 import pytest
 
 from casid.errors import RobotError
-from tests.description.conftest import parsed
+from tests.description.conftest import build, joint
 
-# ---------------------------------------------------------------------- capsules of a robot
-
-
-TOML = """
-schema = 1
-name = "arm"
-convention = "modified-dh"
-[source]
-licence = "CC0-1.0"
-kinematics = "made up for a test"
-[[joint]]
-type = "revolute"
-mdh = [0, 0, 0.3, 0]
-[[joint]]
-type = "revolute"
-mdh = [0.5, 90, 0, 0]
-[[joint]]
-name = "mount"
-type = "fixed"
-xyz = [0.2, 0, 0]
-link.name = "tool"
+JOINTS = [
+    joint("joint1", "base", "link1", xyz=[0, 0, 0.3]),
+    joint("joint2", "link1", "link2", xyz=[0.5, 0, 0]),
+    joint("mount", "link2", "tool", "fixed", xyz=[0.2, 0, 0]),
+]
+CAPSULES = """
 [[capsule]]
 link = "link1"
 start = [0, 0, 0]
@@ -46,11 +31,11 @@ radius = 0.1
 
 
 def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
-    link, tool, base = parsed(TOML, "arm.toml").capsules
+    link, tool, base = build(JOINTS, tail=CAPSULES).capsules
     assert (link.joint, tool.joint, base.joint) == (0, 1, -1)
     assert tool.start == pytest.approx([0.3, 0, 0])  # through the fixed joint
     assert (tool.start == tool.end).all()
-    assert parsed(TOML, "arm.toml", lock=("joint2",)).capsules[1].joint == 0
+    assert build(JOINTS, tail=CAPSULES, lock=("joint2",)).capsules[1].joint == 0
 
 
 @pytest.mark.parametrize(
@@ -64,5 +49,5 @@ def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
 )
 def test_a_bad_capsule_names_file_and_table(old: str, new: str, message: str) -> None:
     with pytest.raises(RobotError, match=message) as caught:
-        parsed(TOML.replace(old, new), "arm.toml")
-    assert "arm.toml: capsule 2" in str(caught.value)
+        build(JOINTS, tail=CAPSULES.replace(old, new))
+    assert "machine.toml: capsule 2" in str(caught.value)

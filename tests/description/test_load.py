@@ -17,10 +17,7 @@ from tests.description.conftest import URDF
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (
-            "mdh = { a = 0, alpha_deg = -1.5708, d = 0, theta_deg = 0 }",
-            "-1.5708 degrees looks like an angle in rad",
-        ),
+        ("mdh = { a = 0, alpha_deg = -1.5708, d = 0, theta_deg = 0 }", "-1.5708 degrees looks like an angle in rad"),
         ("mdh = { a = 400, alpha_deg = -90, d = 0, theta_deg = 0 }", "400 m from its parent, which looks like millim"),
         ("mdh = [0, 0, 0, 0]\nlimits = { lower = -170, upper = 170 }", "170 rad looks like degrees"),
         (

@@ -14,55 +14,12 @@ from casid.description import load_description, load_robot, write_description, w
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo
-
-RICH = """
-<mujoco model="rich">
-  <compiler angle="degree" eulerseq="XYz" autolimits="true"/>
-  <option gravity="0 0.3 -9.7"/>
-  <default>
-    <joint damping="0.1"/>
-    <default class="big"><geom density="500"/><joint armature="0.02" frictionloss="0.3" axis="0 1 0"/>
-      <default class="bigger"><joint damping="2"/></default></default>
-  </default>
-  <worldbody>
-    <geom type="plane" size="1 1 1"/>
-    <body name="base" pos="0 0 0.4" euler="10 20 30">
-      <geom type="box" size="0.1 0.1 0.1"/>
-      <body name="shoulder" pos="0.1 0 0.2" axisangle="0 0 1 40" childclass="big">
-        <joint name="pan" axis="0 0 1" pos="0.02 0 0" range="-90 120"/>
-        <joint name="tilt" class="bigger" pos="0 0.01 0" ref="15"/>
-        <geom type="capsule" fromto="0 0 0 0.1 0.2 0.3" size="0.04"/>
-        <geom type="cylinder" size="0.03 0.1" pos="0.1 0 0" zaxis="1 1 0" mass="0.7"/>
-        <geom type="ellipsoid" size="0.05 0.02 0.1" euler="5 6 7"/>
-        <frame pos="0 0 0.3" quat="1 0.2 0 0">
-          <body name="fore" pos="0.1 0 0" xyaxes="0 1 0 -1 0 0.2">
-            <inertial pos="0.01 0.02 0.1" quat="1 0.1 0.2 0.3" mass="1.2" diaginertia="0.02 0.03 0.015"/>
-            <joint name="slide" type="slide" axis="1 1 0" range="-0.1 0.2"/>
-            <geom type="sphere" size="0.1"/>
-            <site name="tip" pos="0 0 0.2"/>
-            <body name="left" pos="0 0.05 0">
-              <inertial pos="0 0 0.01" mass="0.2" fullinertia="1e-3 1.1e-3 1.2e-3 1e-4 2e-4 -1e-4"/>
-              <joint name="l" type="slide"/>
-            </body>
-            <body name="right" pos="0 -0.05 0">
-              <inertial pos="0 0 0.02" mass="0.3" diaginertia="1e-3 1e-3 1e-3"/>
-              <joint name="r" type="slide" axis="0 -1 0.1"/>
-            </body>
-          </body>
-        </frame>
-      </body>
-    </body>
-  </worldbody>
-  <equality><joint joint1="r" joint2="l" polycoef="0.01 -0.7 0 0 0"/></equality>
-  <actuator><motor joint="pan" gear="3" ctrlrange="-5 5"/></actuator>
-</mujoco>
-"""
+from tests.description.conftest import FILES
 
 
-def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
+def test_all_of_a_rich_file_is_as_mujoco_reads_it() -> None:
     pytest.importorskip("mujoco", reason="needs the extra peers")
-    path = tmp_path / "rich.xml"
-    path.write_text(RICH, encoding="utf-8")
+    path = FILES / "rich.xml"
     robot = load_robot(path)
     assert [joint.name for joint in robot.joints] == ["pan", "tilt", "slide", "l", "r"]
     assert robot.n == 4
@@ -100,45 +57,34 @@ CASES = {
 }
 
 
-def mjcf(inside: str = "", beside: str = "") -> str:
-    return f"<mujoco><worldbody>{BODY % inside}</worldbody>{beside}</mujoco>"
+def _file(folder, inside, behind="", ahead=""):
+    path = folder / "arm.xml"
+    path.write_text(f"<mujoco>{ahead}<worldbody>{inside}</worldbody>{behind}</mujoco>", encoding="utf-8")
+    return path
 
 
-@pytest.mark.parametrize("element", CASES)
-def test_what_is_not_modelled_is_refused_by_name(tmp_path: Path, element: str) -> None:
-    (tmp_path / "m.xml").write_text(mjcf(beside=element), encoding="utf-8")
-    with pytest.raises(RobotError, match=f"m.xml: .*{re.escape(CASES[element])}.*casid does not model"):
-        load_robot(tmp_path / "m.xml")
-
-
-@pytest.mark.parametrize("maker", ["flexcomp", "composite", "replicate", "attach"])
-def test_makers_of_bodies_are_refused(tmp_path: Path, maker: str) -> None:
-    (tmp_path / "m.xml").write_text(mjcf(f'<{maker} name="x"/>'), encoding="utf-8")
-    with pytest.raises(RobotError, match=f"<{maker}> 'x'"):
-        load_robot(tmp_path / "m.xml")
+@pytest.mark.parametrize(
+    ("inside", "beside", "words"),
+    [
+        *(("", beside, f"arm.xml: .*{re.escape(words)}.*casid does not model") for beside, words in CASES.items()),
+        *((f'<{m} name="x"/>', "", f"<{m}> 'x'") for m in ("flexcomp", "composite", "replicate", "attach")),
+        ('<body><freejoint name="f"/><geom size="0.1"/></body>', "", "joint 'f' is of type 'floating'"),
+        ('<body><joint name="b" type="ball"/><geom size="0.1"/></body>', "", "joint 'b' is of type 'ball'"),
+        ('<body name="m"><joint/><geom type="mesh" mesh="x"/></body>', "", "body 'm': there is no mesh 'x'"),
+        ('<body name="m"><joint class="none"/><geom size="1"/></body>', "", "there is no default class 'none'"),
+        ('<body name="m" quat="0 0 0 0"><geom size="1"/></body>', "", "a quaternion needs a direction"),
+    ],
+)
+def test_what_is_not_modelled_or_wrong_is_refused_by_name(tmp_path: Path, inside: str, beside: str, words: str) -> None:
+    path = _file(tmp_path, BODY % inside, beside)
+    with pytest.raises(RobotError, match=words):
+        load_robot(path)
 
 
 def test_tendons_that_only_hand_on_actuators_are_noted(tmp_path: Path) -> None:
     tendon = '<tendon><fixed name="split"><joint joint="j" coef="1"/></fixed></tendon>'
-    (tmp_path / "m.xml").write_text(mjcf(beside=tendon), encoding="utf-8")
-    (note,) = load_robot(tmp_path / "m.xml").notes
+    (note,) = load_robot(_file(tmp_path, BODY % "", tendon)).notes
     assert note.startswith("tendon 'split' is not modelled")
-
-
-@pytest.mark.parametrize(
-    ("inside", "words"),
-    [
-        ('<body><freejoint name="f"/><geom size="0.1"/></body>', "joint 'f' is of type 'floating'"),
-        ('<body><joint name="b" type="ball"/><geom size="0.1"/></body>', "joint 'b' is of type 'ball'"),
-        ('<body name="m"><joint/><geom type="mesh" mesh="x"/></body>', "body 'm': there is no mesh 'x'"),
-        ('<body name="m"><joint class="none"/><geom size="1"/></body>', "there is no default class 'none'"),
-        ('<body name="m" quat="0 0 0 0"><geom size="1"/></body>', "a quaternion needs a direction"),
-    ],
-)
-def test_bad_bodies_are_named(tmp_path: Path, inside: str, words: str) -> None:
-    (tmp_path / "m.xml").write_text(mjcf(inside), encoding="utf-8")
-    with pytest.raises(RobotError, match=words):
-        load_robot(tmp_path / "m.xml")
 
 
 _I = '<inertial pos="{} 0 0" mass="{}" diaginertia="1 1 1"/>'
@@ -163,20 +109,18 @@ _I = '<inertial pos="{} 0 0" mass="{}" diaginertia="1 1 1"/>'
     ],
 )
 def test_elements_too_many_are_refused(tmp_path: Path, body: str, beside: str, words: str) -> None:
-    text = f'<mujoco><worldbody><body name="b">{body}</body></worldbody>{beside}</mujoco>'
-    (tmp_path / "m.xml").write_text(text, encoding="utf-8")
-    with pytest.raises(RobotError, match=f"m.xml: .*{words}"):
-        load_description(tmp_path / "m.xml")
+    path = _file(tmp_path, f'<body name="b">{body}</body>', beside)
+    with pytest.raises(RobotError, match=f"arm.xml: .*{words}"):
+        load_description(path)
     mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     with pytest.raises(ValueError):
-        mujoco.MjModel.from_xml_string(text)
+        mujoco.MjModel.from_xml_path(str(path))
 
 
 @pytest.mark.claim("a body whose <inertial> stands in a <frame> is written with its new values")
 def test_a_body_given_in_a_frame_is_written_as_changed(tmp_path: Path) -> None:
-    text = f'<mujoco><compiler/><worldbody><body name="b"><joint/><frame pos="1 0 0">{_I.format(0.5, 1)}</frame></body>'
-    (tmp_path / "m.xml").write_text(f'{text}</worldbody><compiler angle="radian"/></mujoco>', encoding="utf-8")
-    robot = load_robot(tmp_path / "m.xml")
+    body = f'<body name="b"><joint/><frame pos="1 0 0">{_I.format(0.5, 1)}</frame></body>'
+    robot = load_robot(_file(tmp_path, body, '<compiler angle="radian"/>', "<compiler/>"))
     write_robot(robot.with_parameters(2.0 * robot.standard_parameters()), tmp_path / "heavier.xml")
     written = load_robot(tmp_path / "heavier.xml").standard_parameters()
     np.testing.assert_allclose(written, 2.0 * robot.standard_parameters())
@@ -184,20 +128,14 @@ def test_a_body_given_in_a_frame_is_written_as_changed(tmp_path: Path) -> None:
 
 def test_included_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "inner.xml").write_text(f"<mujoco>{BODY % ''}</mujoco>", encoding="utf-8")
-    (tmp_path / "m.xml").write_text('<mujoco><worldbody><include file="inner.xml"/></worldbody></mujoco>')
-    assert load_robot(tmp_path / "m.xml").links[0].name == "a"
+    path = _file(tmp_path, '<include file="inner.xml"/>')
+    assert load_robot(path).links[0].name == "a"
     (tmp_path / "inner.xml").write_text('<mujoco><include file="inner.xml"/></mujoco>', encoding="utf-8")
     with pytest.raises(RobotError, match="include each other in a circle"):
-        load_robot(tmp_path / "m.xml")
+        load_robot(path)
 
 
 _BODY = '<inertial pos="0 0 0.1" mass="1" diaginertia=".1 .1 .1"/>'
-
-
-def _file(folder, inside, behind="", ahead=""):
-    path = folder / "arm.xml"
-    path.write_text(f"<mujoco>{ahead}<worldbody>{inside}</worldbody>{behind}</mujoco>")
-    return path
 
 
 @pytest.mark.claim("a body that never moves needs no mass: its meshes are no reason to refuse a file")

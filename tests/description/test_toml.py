@@ -8,7 +8,7 @@ import pytest
 
 from casid.description import load_robot
 from casid.errors import InertiaWarning, RobotError
-from tests.description.conftest import parsed
+from tests.description.conftest import FILES, parsed
 
 HEAD = """
 schema = 1
@@ -33,50 +33,7 @@ def parse(text, **options):
 
 
 def test_everything_a_file_can_say():
-    robot = parse(
-        """
-        schema = 1
-        name = "example"
-        convention = "modified-dh"
-        gravity = [0, -9.81, 0]
-        total_mass = [1, 20]
-        base = "wall"
-        [source]
-        licence = "BSD-3-Clause OR MIT"
-        kinematics = "a test"
-        [[joint]]
-        name = "turn"
-        type = "revolute"
-        mdh = { a = 0.1, alpha_deg = -90, d = 0.2, theta_deg = 30 }
-        limits = { lower_deg = -90, upper = 1, velocity_deg = 180, acceleration = 3, jerk = 4, effort = 5 }
-        [joint.link]
-        name = "arm"
-        mass = 2
-        com = [0.1, 0.2, 0.3]
-        inertia_com = [0.3, 0.01, 0.02, 0.3, 0.03, 0.3]
-        bounds = { mass = [0, 9], com = [[-1, 1], [-2, 2], [-inf, 3]] }
-        [[joint]]
-        name = "slide"
-        type = "prismatic"
-        mdh = { a = 0.0, alpha = 0.5, d = 0.4, theta = 0.25 }
-        limits = { lower = 0.1 }
-        link.mass = 3.0
-        link.first_moment = [0.3, 0.6, 0.9]
-        link.inertia = [1.5, 0.0, 0.0, 1.5, 0.0, 1.5]
-        [[joint]]
-        type = "fixed"
-        xyz = [0, 0, 1]
-        link.name = "flange"
-        [[frame]]
-        name = "tool"
-        xyz = [0, 0.5, 0]
-        rpy_deg = [0, 0, 90]
-        [[frame]]
-        name = "anchor"
-        link = "wall"
-        rpy = [0, 0, 0]
-        """
-    )
+    robot = load_robot(FILES / "example.toml")
     assert (robot.name, robot.n, robot.total_mass) == ("example", 2, (1.0, 20.0))
     assert robot.gravity.tolist() == [0, -9.81, 0]
     assert robot.source == {"licence": "BSD-3-Clause OR MIT", "kinematics": "a test"}

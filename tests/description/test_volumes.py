@@ -9,26 +9,9 @@ import pytest
 
 import casid
 from casid.description import found, link_hulls
+from tests.description.conftest import FILES
 
-URDF = """<robot name="two">
-  <link name="base"><visual><geometry><box size="9 9 9"/></geometry></visual></link>
-  <link name="upper">
-    <visual><origin xyz="0.1 0 0"/><geometry><box size="0.2 0.1 0.1"/></geometry></visual>
-    <visual><origin xyz="0.4 0 0"/><geometry><box size="0.4 0.1 0.1"/></geometry></visual>
-    <collision><geometry><box size="5 5 5"/></geometry></collision>
-  </link>
-  <link name="lower"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
-  <link name="tip"><visual><geometry><box size="0.1 0.2 0.3"/></geometry></visual></link>
-  <link name="bare"/>
-  <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
-    <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
-  <joint name="b" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.6 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
-  <joint name="f" type="fixed"><parent link="lower"/><child link="tip"/>
-    <origin xyz="1 0 0" rpy="0 0 1.5707963267948966"/></joint>
-  <joint name="c" type="revolute"><parent link="lower"/><child link="bare"/><origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
-</robot>"""
+URDF = (FILES / "two.urdf").read_text(encoding="utf-8")
 
 
 def test_shapes_belong_to_the_links_that_move(tmp_path: Path) -> None:

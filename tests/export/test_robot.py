@@ -25,9 +25,8 @@ from casid.dynamics import (
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load
-from casid.inertia import to_standard
 from casid.testing import states
-from tests.helpers import close, needs_compiler, run
+from tests.helpers import close, needs_compiler, random_parameters, run
 
 
 @pytest.mark.slow
@@ -36,23 +35,13 @@ from tests.helpers import close, needs_compiler, run
     ("robot_name", "mode"), [("panda", "none"), ("three_link", "standard"), ("three_link", "base")]
 )
 def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str, mode: str, tmp_path: Path) -> None:
-    robot, terms = casid.load_robot(robot_name), ("viscous", "coulomb")
-    model = Model(robot, terms)
-    n, rng = robot.n, np.random.default_rng(1)
-    pi = np.zeros((n, 12))
-    for k in range(n):
-        A = 0.1 * rng.normal(size=(3, 3))
-        pi[k, :10] = to_standard(
-            rng.uniform(1, 3), rng.uniform(-0.1, 0.1, 3), 0.05 * np.eye(3) - A @ A.T / np.trace(A @ A.T) / 50
-        )
-    pi[:, 10:] = rng.uniform(0.1, 2.0, (n, 2))
-    pi = pi.ravel()
-    names = list(all_functions(robot, mode))
+    model = Model(casid.load_robot(robot_name), ("viscous", "coulomb"))
+    pi, names = random_parameters(model, 1), list(all_functions(model.robot, mode))
     assert len(names) >= len(FUNCTIONS) - 3
-    export_robot(Model(robot, terms), tmp_path / "c", names, parameters=pi, runtime_parameters=mode)
+    export_robot(model, tmp_path / "c", names, parameters=pi, runtime_parameters=mode)
     library = load(tmp_path / "c")
     assert list(library) == names
-    q, dq, ddq = states(n, 5)
+    q, dq, ddq = states(model.n, 5)
     tau = np.array(model.inverse_dynamics(q, dq, ddq, pi)).ravel()
     passed = {"q": q, "dq": dq, "ddq": ddq, "tau": tau, "pi": pi, "beta": model.base.values(pi)}
     derived = {

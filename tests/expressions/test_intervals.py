@@ -6,25 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.errors import ProblemError
-from casid.expressions import as_function, enclose, may_hide, rebuild, required_domains
+from casid.expressions import as_function, enclose, may_hide, required_domains
+from casid.expressions._walk import BINARY, UNARY
 
 N = 4
 
 
-_CODES = [code for name, code in vars(ca).items() if name.startswith("OP_")]
-
-
-def _takes(code: int, operands: int) -> bool:
-    try:
-        rebuild(code, [ca.SX.sym("a")] * operands)
-    except ProblemError:
-        return False
-    return True
-
-
-UNARY_CODES = sorted(code for code in _CODES if _takes(code, 1))
-BINARY_CODES = sorted(code for code in _CODES if code != ca.OP_PRINTME and _takes(code, 2))
+UNARY_CODES, BINARY_CODES = sorted(UNARY), sorted(BINARY - {ca.OP_PRINTME})
 
 
 def random_graph(rng: np.random.Generator, x: ca.SX, size: int) -> ca.SX:

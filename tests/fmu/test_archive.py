@@ -13,22 +13,16 @@ import pytest
 import casid
 from casid.errors import CasidWarning, ExportError
 from casid.fmu import export_fmu
-from casid.inertia import to_standard
-from tests.helpers import needs_compiler, run
+from tests.helpers import needs_compiler, random_parameters, run
 
 fmpy = pytest.importorskip("fmpy", reason="needs the extra fmu")
 validation = pytest.importorskip("fmpy.validation", reason="needs the extra fmu")
-TERMS = ("viscous",)
 
 
 @pytest.fixture(scope="module")
 def arm() -> tuple[casid.Model, np.ndarray]:
-    model = casid.Model(casid.load_robot("spatial_2r"), TERMS)
-    rng = np.random.default_rng(1)
-    pi = rng.uniform(0.2, 0.4, len(model.parameter_names))
-    for columns in model.link_columns:
-        pi[list(columns)] = to_standard(rng.uniform(1, 3), rng.uniform(-0.2, 0.2, 3), np.diag([0.02, 0.03, 0.025]))
-    return model, pi
+    model = casid.Model(casid.load_robot("spatial_2r"), ("viscous",))
+    return model, random_parameters(model, 1)
 
 
 @pytest.fixture(scope="module", params=[3, 2], ids=["fmi3", "fmi2"])

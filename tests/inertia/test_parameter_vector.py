@@ -11,18 +11,13 @@ import pytest
 
 import casid
 from casid.errors import DatasetError, RobotError
-from casid.inertia import LinkParameters, Parameters, from_standard, standard_names, to_standard
+from casid.inertia import LinkParameters, Parameters, from_standard, standard_names
+from casid.testing import random_body, standard_parameters
 
 
-def bodies(n: int, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    tens = []
-    for _ in range(n):
-        A = rng.normal(size=(3, 3))
-        tens.append(
-            to_standard(rng.uniform(0.5, 5.0), rng.normal(scale=0.1, size=3), A @ A.T * 1e-2 + np.eye(3) * 1e-2)
-        )
-    return np.concatenate(tens)
+def bodies(n: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return standard_parameters([random_body(rng) for _ in range(n)])
 
 
 def test_three_orders_of_the_same_numbers() -> None:

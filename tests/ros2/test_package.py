@@ -16,9 +16,9 @@ from casid.codegen import find_compiler
 from casid.description.joint_parameters import JointParameter
 from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
-from casid.inertia import parameter_csv, to_standard
+from casid.inertia import parameter_csv
 from casid.ros2 import export_ros2
-from tests.helpers import run
+from tests.helpers import random_parameters, run
 
 STUBS = Path(__file__).parent / "stubs"
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1")
@@ -30,17 +30,9 @@ needs_compilers = pytest.mark.skipif(
 FRICTION = ("viscous", "coulomb", "offset")
 
 
-def parameters_with_friction(
-    name: str, seed: int = 3, terms: tuple[str, ...] = FRICTION
-) -> tuple[casid.Model, np.ndarray]:
+def parameters_with_friction(name: str, terms: tuple[str, ...] = FRICTION) -> tuple[casid.Model, np.ndarray]:
     model = casid.Model(casid.load_robot(name), terms)
-    rng = np.random.default_rng(seed)
-    pi = rng.uniform(0.1, 1.0, len(model.parameter_names))
-    for columns in model.link_columns:
-        pi[list(columns)] = to_standard(
-            rng.uniform(1, 3), rng.uniform(-0.1, 0.1, 3), np.diag(rng.uniform(0.02, 0.03, 3))
-        )
-    return model, pi
+    return model, random_parameters(model, 3)
 
 
 def execute(*command: object, text: str = "") -> str:

@@ -73,15 +73,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description._document import Description, JointLimits, MimicRule, RawCapsule, RawFrame, RawJoint
-from casid.description._placement import (
-    angle_notes,
-    degrees_slip,
-    modified_dh,
-    rpy_of,
-    standard_dh,
-    unit_axis,
-    xyz_rpy,
-)
+from casid.description._placement import angle_notes, degrees_slip, modified_dh, rpy_of, standard_dh, unit_axis, xyz_rpy
 from casid.description._robot import Inertial, Link, LinkBounds
 from casid.description.formats._contract import FEATURES, Changes, Format, Reading
 from casid.description.joint_parameters import JOINT_PARAMETERS, SHAPES, joint_parameter, nested, shape_fault
@@ -154,14 +146,17 @@ def bounds_of(table: Table) -> LinkBounds:
         table.fail(str(error))
 
 
-def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
-    """Read one ``[[capsule]]`` table of a robot file; RobotError naming the file, the table and the key."""
-    table = Table(data, f"{where}: capsule {number}", ("name", "link", "start", "end", "radius"))
-    table.require("link", "start", "radius")
-    link = table.text("link")
-    start = table.array("start", (3,), entries="x, y, z")
-    end = table.array("end", (3,), start.tolist(), entries="x, y, z")
-    return RawCapsule(table.text("name", link), link, start, end, table.number("radius"))
+def read_capsules(file: Table) -> tuple[RawCapsule, ...]:
+    """The ``[[capsule]]`` tables of a robot file; RobotError naming the file, the table and the key."""
+    found = []
+    for number, data in enumerate(file.tables("capsule"), start=1):
+        table = Table(data, f"{file.where}: capsule {number}", ("name", "link", "start", "end", "radius"))
+        table.require("link", "start", "radius")
+        link = table.text("link")
+        start = table.array("start", (3,), entries="x, y, z")
+        end = table.array("end", (3,), start.tolist(), entries="x, y, z")
+        found.append(RawCapsule(table.text("name", link), link, start, end, table.number("radius")))
+    return tuple(found)
 
 
 # ------------------------------------------------------------------ reader
@@ -209,10 +204,7 @@ class Toml(Format):
             total_mass=file.interval("total_mass", (0.0, np.inf)),
             source=_source(file),
             transmission=file.array("transmission", (len(moving),) * 2) if "transmission" in data else None,
-            capsules=tuple(
-                read_capsule(entry, number, reading.where)
-                for number, entry in enumerate(file.tables("capsule"), start=1)
-            ),
+            capsules=read_capsules(file),
             notes=tuple(angle_notes(reader.angles, reader.tolerance)),
             format=Toml.name,
             content=content,
@@ -240,7 +232,7 @@ class Toml(Format):
         for frame in description.frames:
             values = {"name": frame.name, "link": frame.link, **_placed(frame.placement, "xyz", "rpy")}
             blocks.append(["[[frame]]", *assignments(values)])
-        return joined([*blocks, *capsule_blocks(capsule.table() for capsule in description.capsules)]).encode()
+        return joined([*blocks, *capsule_blocks(map(vars, description.capsules))]).encode()
 
     def holds_term(self, symbol: str) -> bool:
         """Every symbol of the catalogue of joint parameters, families included."""

@@ -15,15 +15,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description._document import MOVING_TYPES, Description, JointLimits, MimicRule, RawJoint
-from casid.description._placement import (
-    INFINITE,
-    angle_notes,
-    number,
-    numbers,
-    rotation_rpy,
-    rpy_of,
-    xyz_rpy,
-)
+from casid.description._placement import INFINITE, angle_notes, number, numbers, rotation_rpy, rpy_of, xyz_rpy
 from casid.description._robot import Inertial, Link
 from casid.description.formats._contract import (
     Changes,

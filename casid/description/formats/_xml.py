@@ -270,7 +270,7 @@ class Elements:
     def tree(self, links: Mapping[str, Link], joints: Sequence[RawJoint]) -> Link:
         """The base of the tree that links and joints form."""
         mentioned = {name for joint in joints for name in (joint.parent, joint.link.name)}
-        base = base_link(joints, None, [name for name in links if name not in mentioned], self.where)
+        base = base_link(joints, [name for name in links if name not in mentioned], self.where)
         return links.get(base, Link(base))
 
     def unique(self, link: Link, links: dict[str, Link]) -> None:
