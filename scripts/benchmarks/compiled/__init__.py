@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, need_compiler, process, scratch
+from benchmarks.measure import ROOT, NotMeasured, Rows, need, need_compiler, process, scratch
 from benchmarks.pinocchio import build, parameter_map, relative_error, symmetric
 from casid.codegen import CFunction, Function, batch_source, digest, operation_count, scalar_source
 from casid.codegen._compiler import cached_file
@@ -32,7 +32,7 @@ from casid.inertia import express_in, from_standard, link_slice, to_standard
 
 MEASURES = row = Rows()
 
-SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
+SOURCES = ROOT / "scripts" / "examples" / "controller"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 import casid
 from benchmarks import recordings
 from benchmarks.encoders.measured import PUBLISHED_EMPS
-from benchmarks.measure import Rows, data_folder
+from benchmarks.measure import Result, Rows, data_folder
 from benchmarks.real.robots import (
     IDENTIFYING,
     ITERATIONS,
@@ -44,8 +44,6 @@ from casid.regression import choose_friction, compress, estimate_delay, ols, tor
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
 
 row = Rows()
-
-Result = tuple[str, bool]
 
 
 @row("Panda trajectory_1, default identify",

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from joblib import Parallel, delayed
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import README_RECORDING, Rows, data_folder, process, scratch
+from benchmarks.measure import README_RECORDING, Result, Rows, data_folder, process, scratch
 from benchmarks.pinocchio import installed_urdf
 from casid.description import Inertial, Robot
 from casid.dynamics import Model
-from casid.errors import CasidError
+from casid.errors import CasidError, DatasetError
 from casid.excitation import DesignSettings
+from casid.files import read_toml
 from casid.identification import Checks, RegressionProblem, identify, predict
 from casid.identification._bounds import default_bounds, expected_rotors
 from casid.identification._consistent_fits import SHARES
@@ -123,26 +125,11 @@ def _simulated() -> Case:
     return robot, Dataset(t, q, tau, name="simulated")
 
 
-def chain_file(inside: str, *keep: str) -> tuple[str, tuple[str, ...]]:
-    """A file of example-robot-data, and beginnings of the names of the joints that move (none: all)."""
-    return f"example-robot-data/robots/{inside}", keep
-
-
-#: The five arms that the bars are about, on which the plausible bodies' proportions were set.
-FILES = {
-    "iiwa": ("pybullet_data/kuka_iiwa/model.urdf", ()),
-    "UR10": chain_file("ur_description/urdf/ur10_robot.urdf"),
-    "Z1": chain_file("z1_description/urdf/z1.urdf"),
-    "xArm7": chain_file("xarm_description/urdf/xarm7.urdf"),
-    "Talos arm": chain_file("talos_data/robots/talos_left_arm.urdf"),
-}
-#: Four others, for information: nothing was set on them.
-OTHERS = {
-    "UR3": chain_file("ur_description/urdf/ur3_robot.urdf"),
-    "UR5": chain_file("ur_description/urdf/ur5_robot.urdf"),
-    "Kinova": chain_file("kinova_description/robots/kinova.urdf"),
-    "Panda": chain_file("panda_description/urdf/panda.urdf", "panda_joint"),
-}
+#: Names -> file and beginnings of joints' names: arms that the bars are about, others for information, further ones.
+FILES, OTHERS, FURTHER = (
+    {name: (file, tuple(keep)) for name, (file, *keep) in group.items()}
+    for group in read_toml(Path(__file__).with_name("chains.toml"), "chains", DatasetError).values()
+)
 #: Noise of a simulated torque sensor, and friction, as shares of the joint's RMS torque.
 NOISE, VISCOUS, COULOMB, OFFSET = 0.02, 0.05, 0.08, 0.02
 #: Bars of the medians over links, of masses and principal moments: total mass unknown and known.
@@ -281,7 +268,6 @@ def known_truth(jobs: int = -1) -> tuple[str, bool]:
     return " | ".join(texts), met
 
 
-Result = tuple[str, bool]
 TERMS = ("viscous", "coulomb", "offset", "rotor")
 Read = Callable[[], tuple[Robot, list[Dataset]]]
 

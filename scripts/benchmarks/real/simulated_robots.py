@@ -10,16 +10,16 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import casid
-from benchmarks.measure import NotMeasured, Rows
+from benchmarks.measure import NotMeasured, Result, Rows
 from benchmarks.real.robots import (
     FILES,
+    FURTHER,
     OTHERS,
     POSITION_NOISE,
     TORQUE_NOISE,
     blind,
     body_errors,
     chain,
-    chain_file,
     designed_motion,
     fourier,
     nominal,
@@ -39,32 +39,8 @@ from casid.testing import BODY, motion
 
 row = Rows()
 
-Result = tuple[str, bool]
 TUNED = {"UR5": OTHERS["UR5"], **FILES}
-JUDGED = {
-    **{name: OTHERS[name] for name in ("UR3", "Kinova", "Panda")},
-    "TIAGo arm": chain_file("tiago_description/robots/tiago_no_hand.urdf", "arm_"),
-    "TIAGo Pro arm": chain_file("tiago_pro_description/robots/tiago_pro.urdf", "arm_left_"),
-    "Alex arm": chain_file("alex_description/urdf/alex_nub_hands.urdf", "Left"),
-    "G1 arm": chain_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_shoulder", "left_elbow", "left_wrist"),
-    "G1 leg": chain_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_hip", "left_knee", "left_ankle"),
-    "Talos leg": chain_file("talos_data/robots/talos_reduced.urdf", "leg_left_"),
-    "PR2 arm": chain_file("pr2_description/urdf/pr2.urdf", "r_shoulder", "r_upper", "r_elbow", "r_forearm", "r_wrist"),
-    "Romeo arm": chain_file("romeo_description/urdf/romeo.urdf", "LShoulder", "LElbow", "LWrist"),
-    "Romeo leg": chain_file("romeo_description/urdf/romeo.urdf", "LHip", "LKnee", "LAnkle"),
-    "A1 leg": chain_file("a1_description/urdf/a1.urdf", "FR_"),
-    "Go1 leg": chain_file("go1_description/urdf/go1.urdf", "FR_"),
-    "Go2 leg": chain_file("go2_description/urdf/go2.urdf", "FL_"),
-    "B1 leg": chain_file("b1_description/urdf/b1-z1.urdf", "FR_"),
-    "ANYmal leg": chain_file("anymal_c_simple_description/urdf/anymal.urdf", "LF_"),
-    "Solo leg": chain_file("solo_description/robots/solo12.urdf", "FL_"),
-    "Bolt leg": chain_file("bolt_description/robots/bolt.urdf", "FL_"),
-    "HyQ leg": chain_file("hyq_description/robots/hyq_no_sensors.urdf", "lf_"),
-    "Centauro arm": chain_file("centauro_description/urdf/centauro.urdf", "j_arm1_"),
-    "Centauro leg": chain_file("centauro_description/urdf/centauro.urdf", "hip_yaw_1", "hip_pitch_1", "knee_pitch_1"),
-    "Baxter arm": chain_file("baxter_description/urdf/baxter.urdf", "left_s", "left_e", "left_w"),
-    "SO-101": chain_file("so_arm_description/urdf/so101.urdf"),
-}
+JUDGED = {name: OTHERS[name] for name in ("UR3", "Kinova", "Panda")} | FURTHER
 #: Of ``--quick``.
 FEW = ("UR3", "Kinova", "TIAGo Pro arm", "G1 arm", "PR2 arm", "ANYmal leg")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from papers import gaz2019_supplement as supplement
@@ -21,15 +20,14 @@ from papers.page import Done, same, section_of, sections
 
 import casid
 from benchmarks import published
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
+from benchmarks.measure import ROOT, NotMeasured, Result, Rows, need, process, scratch
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.repair import nearest_feasible
 
 MEASURES = row = Rows()
 
-Result = tuple[str, bool]
-ROOT, FULL = Path(__file__).resolve().parents[3], Setting()
+FULL = Setting()
 SUPPLEMENT, THESIS = "gaz2019_supplement", "sousa2014"
 #: Recomputations of the pages' numbers in plain numpy; entries that a computation can contradict.
 RECOMPUTED, ENTRIES = 20, 110

@@ -12,8 +12,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from benchmarks.measure import Rows, process, rows_of, skipped
-from benchmarks.results import ROOT, digest, measured
+from benchmarks.measure import ROOT, Rows, process, rows_of, skipped
+from benchmarks.results import digest, measured
 from benchmarks.soundness import coverage, evaluators, fuzz, public_files
 
 row = Rows()

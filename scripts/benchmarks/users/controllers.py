@@ -20,7 +20,7 @@ from examples import mpc
 from scipy.signal import butter, filtfilt
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, by_acados, data_folder, need, process, scratch
+from benchmarks.measure import ROOT, NotMeasured, Rows, by_acados, data_folder, need, process, scratch
 from benchmarks.recordings import UR_GAINS
 from casid.control import Passive
 from casid.dynamics import momentum_observer
@@ -120,7 +120,6 @@ def _estimates() -> tuple[str, bool]:
     return "; ".join(texts), bool(fine)
 
 
-ROOT = Path(__file__).resolve().parents[3]
 STUBS = ROOT / "tests" / "ros2" / "stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
 #: Sources of the dynamics in the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is

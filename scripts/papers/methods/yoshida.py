@@ -14,22 +14,9 @@ from casid.dynamics import BaseParameters, Model
 
 #: Sousa 2014, Table 6.1, column beta_t1, by leading parameter; beta_t2 differs in the first one only.
 BETA_T1 = {
-    "Lyy1": 6.4,
-    "Lxx2": -5.48,
-    "Lxy2": 0.072,
-    "Lxz2": -0.087,
-    "Lyz2": 0.051,
-    "Lzz2": 5.6,
-    "lx2": 6.5,
-    "ly2": -0.00075,
-    "Lxx3": -0.72,
-    "Lxy3": -0.0098,
-    "Lxz3": -0.0098,
-    "Lyz3": -0.00045,
-    "Lzz3": 0.72,
-    "lx3": 0.95,
-    "ly3": 0.015,
-}
+    "Lyy1": 6.4, "Lxx2": -5.48, "Lxy2": 0.072, "Lxz2": -0.087, "Lyz2": 0.051, "Lzz2": 5.6, "lx2": 6.5, "ly2": -0.00075,
+    "Lxx3": -0.72, "Lxy3": -0.0098, "Lxz3": -0.0098, "Lyz3": -0.00045, "Lzz3": 0.72, "lx3": 0.95, "ly3": 0.015,
+}  # fmt: skip
 BETA_T2 = {**BETA_T1, "Lyy1": 6.2}
 #: Kinds of consistency.
 WORDS: dict[Kind, str] = {"semi": "masses and inertias positive", "full": "with the triangle inequality, too"}
