@@ -36,7 +36,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import friction_terms
 from casid.errors import CasidError
 from casid.excitation import DesignSettings
-from casid.identification import Checks, Choice, ModelOptions, identify
+from casid.identification import Checks, Choice, Identification, ModelOptions, identify
 from casid.inertia import to_standard
 from casid.loads import gains, payload
 from casid.measurement import Dataset, Processing, prepare, read_dataset
@@ -73,13 +73,12 @@ def panda() -> Result:
 
 @row("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m")
 def kinova() -> Result:
-    model, _ = recordings.kinova()
-    raw = [recordings.kinova_raw(name, "tau_sensor") for name in ("opti_traj_testing1", "RunTrajectory1")]
+    raw = [recordings.kinova_raw(name, "tau_sensor") for name in recordings.KINOVA[:2]]
     texts, met = [], True
     for here, there in ((0, 1), (1, 0)):
         data = [d.only(range(1, 7)) if k == 1 else d for k, d in enumerate(raw)]  # joint 1 is dead in the second
         options = ModelOptions(terms=(*recordings.FRICTION, "rotor"))
-        result = identify(model.robot, data[here], model=options, checks=Checks(folds=0, verdict=False))
+        result = identify(recordings.kinova_robot(), data[here], model=options, checks=FIT)
         test = prepare(data[there], None)
         consistent = result.predict(test).relative_error
         free = compress(result.model, test).relative_errors(result.unconstrained.beta)[0]
@@ -252,7 +251,7 @@ def whole_time() -> Result:
         f"{seconds:.1f} s by the clock, {cpu:.1f} s of processor, {len(set(steps))} steps shown; held out {held:.2f} %"
     )
     began = time.perf_counter()
-    identify(robot, data, checks=Checks(folds=0, verdict=False))  # as --quick
+    identify(robot, data, checks=FIT)  # as --quick
     quick = time.perf_counter() - began
     met = seconds <= 20.0 and bool(steps) and quick <= 4.0
     return f"{text}; quick {quick:.1f} s; {result.verdict.line}", met
@@ -274,6 +273,10 @@ SECONDS = 7200
 EXERCISED = (*IDENTIFYING, "scripts/benchmarks/real/identification.py")
 
 
+#: Nothing beside the fit.
+FIT = Checks(folds=0, verdict=False)
+
+
 class Options(NamedTuple):
     """One set."""
 
@@ -289,6 +292,12 @@ class Options(NamedTuple):
         rotor = "rotor" if "rotor" in self.terms else "no rotor"
         return f"{cutoff}, {rotor}, {self.friction}, share {100 * self.share:g} %"
 
+    def identified(self, robot: Robot, train: Dataset) -> Identification:
+        """By this set alone; CasidError where it fails."""
+        processing = Processing() if self.cutoff is None else Processing(cutoff=self.cutoff)
+        model = ModelOptions(terms=self.terms, friction=self.friction)
+        return identify(robot, train, processing=processing, model=model, choice=Choice(share=self.share), checks=FIT)
+
 
 def sets(quick: bool = False) -> list[Options]:
     """Forty sets, or eight."""
@@ -298,15 +307,16 @@ def sets(quick: bool = False) -> list[Options]:
 
 def _error(robot: Robot, train: Dataset, test: Dataset, one: Options) -> float:
     """Error of predicted torques [%]; infinite where the set fails."""
-    processing = Processing() if one.cutoff is None else Processing(cutoff=one.cutoff)
     try:
-        result = identify(
-            robot, train, processing=processing, model=ModelOptions(terms=one.terms, friction=one.friction),
-            choice=Choice(share=one.share), checks=Checks(folds=0, verdict=False),
-        )  # fmt: skip
-        return result.predict(test).relative_error
+        return one.identified(robot, train).predict(test).relative_error
     except CasidError:
         return float("inf")
+
+
+def as_used(default: Identification, other: Dataset) -> Dataset:
+    """Another recording by the settings that an identification chose."""
+    assert isinstance(default.processing, Processing)
+    return replace(default.processing, every="auto").apply(other)
 
 
 def compared(name: str, quick: bool = False) -> dict[str, Any]:
@@ -315,9 +325,7 @@ def compared(name: str, quick: bool = False) -> dict[str, Any]:
     edge = 2 * len(data) // 3
     train, later = data.rows(slice(0, edge), "first two thirds"), data.rows(slice(edge, None), "last third")
     default = identify(robot, train, checks=Checks(verdict=False))
-    used = default.processing
-    assert isinstance(used, Processing)
-    test = replace(used, every="auto").apply(later)
+    test = as_used(default, later)
     errors = {one.text: _error(robot, train, test, one) for one in sets(quick)}
     kept = {text: round(error, 4) for text, error in errors.items() if error < float("inf")}
     return {"default": round(default.predict(test).relative_error, 4), "errors": kept}
