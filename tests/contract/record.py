@@ -21,7 +21,8 @@ from typing import Any
 import casid
 from casid.testing import NotMeasured
 
-sys.path += [str(Path(__file__).resolve().parents[2] / part) for part in ("", "scripts")]  # after casid, which may be another checkout's
+# after casid, which may be another checkout's
+sys.path += [str(Path(__file__).resolve().parents[2] / part) for part in ("", "scripts")]
 
 from tests.contract.case import differences, golden, plain, write
 from tests.contract.groups import GROUPS

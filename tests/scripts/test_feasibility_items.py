@@ -16,15 +16,14 @@ from papers.item import Status
 from papers.methods.feasible_set import lmi
 from papers.methods.penalties import PenalisedRetrieval
 from papers.methods.regression import random_regression
-from papers.methods.yoshida import BETA_T1, BETA_T2, Recursion, least_lyy, most_left, walk
+from papers.methods.yoshida import BETA_T1, BETA_T2, Recursion, least_lyy, most_left, three_link, walk
 from papers.page import overview, tally
 from papers.sousa2014_theory import by_lmi, closed_form, planar_arm, with_prior
 
 
 @pytest.fixture(scope="module")
 def recursions():
-    base = Model(casid.load_robot("three_link")).base
-    return [Recursion(base, np.array([table[name] for name in base.names])) for table in (BETA_T1, BETA_T2)]
+    return [Recursion(*three_link(table)) for table in (BETA_T1, BETA_T2)]
 
 
 @pytest.mark.claim("the recursion of Yoshida and Khalil decides their example as the matrix inequality does")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,14 +48,18 @@ class ThreeLink:
         )
 
 
+def three_link(table: Mapping[str, float]) -> tuple[BaseParameters, Array]:
+    """Base parameters of the robot, and their values of a column."""
+    base = Model(casid.load_robot("three_link")).base
+    return base, np.array([table[leading] for leading in base.names])
+
+
 def three_link_verdicts() -> list[ThreeLink]:
     """Both sets, both kinds of consistency."""
-    base = Model(casid.load_robot("three_link")).base
     found = []
     for name, table in (("beta_t1", BETA_T1), ("beta_t2", BETA_T2)):
-        beta = np.array([table[leading] for leading in base.names])
-        kinds: tuple[Kind, Kind] = ("semi", "full")
-        for kind in kinds:
+        base, beta = three_link(table)
+        for kind in WORDS:
             allowed = FeasibleSet(30, (0, 10, 20), kind)
             verdict = feasibility_test(base.K, beta, allowed)
             distance = 0.0 if verdict.feasible else closest_feasible(base.K, beta, allowed)[1]
@@ -62,9 +67,8 @@ def three_link_verdicts() -> list[ThreeLink]:
     return found
 
 
-#: Places of Lxx ... m in a link, and of the three that a link is free in.
+#: Places of Lxx ... m in a link.
 XX, XY, XZ, YY, YZ, ZZ, LX, LY, LZ, M = range(10)
-FREE = (M, LZ, YY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +106,8 @@ class Recursion:
 
     def left(self, dependent: Array) -> Array:
         """What is left for link 1's leading parameter, which must be positive, shape (samples,)."""
-        first = [place for place in self.base.independent if place < 10]
-        if len(first) != 1:
-            raise ValueError("the first link must have one leading parameter")
-        return np.asarray(self.link(0, dependent)[first[0]])
+        (first,) = (place for place in self.base.independent if place < 10)
+        return np.asarray(self.link(0, dependent)[first])
 
 
 def least_lyy(x: Array) -> Array:
