@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 from casid.codegen import find_compiler
@@ -231,9 +230,9 @@ class Rows(list[Measure]):
         return add
 
 
-def rows_of(*modules: ModuleType) -> list[Measure]:
-    """The rows of modules, in their order."""
-    return [one for module in modules for one in module.row]
+def rows_of(topic: str, *parts: str) -> list[Measure]:
+    """The rows of a topic's modules, in their order."""
+    return [one for part in parts for one in importlib.import_module(f"benchmarks.{topic}.{part}").row]
 
 
 def data_folder() -> Path:
