@@ -43,10 +43,7 @@ class Paper:
 
     def item(self, name: str) -> Item:
         """By its name; KeyError if there is none."""
-        for item in self.items:
-            if item.name == name:
-                return item
-        raise KeyError(f"{self.key}: no item '{name}'")
+        return {item.name: item for item in self.items}[name]
 
 
 def _paper(path: Path) -> Paper:

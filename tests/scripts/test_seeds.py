@@ -41,7 +41,7 @@ def test_no_item_is_missing_and_each_says_how():
 
 def test_without_the_data_folder_an_item_says_what_it_needs(monkeypatch, tmp_path):
     monkeypatch.setenv("CASID_DATA", str(tmp_path))
-    item = next(item for item in paper_of("sousa2014").items if item.name == "Table 4.1")
+    item = paper_of("sousa2014").item("Table 4.1")
     assert "CASID_DATA" in compute(item, Setting(quick=True)).missing
 
 
@@ -191,7 +191,7 @@ def test_an_unexpected_verdict_in_either_direction_is_a_change():
 
 def test_the_exit_code_tells_a_changed_verdict(tmp_path, monkeypatch):
     paper = paper_of("gaz2019_supplement")
-    item = next(one for one in paper.items if one.name == "Sec. V")
+    item = paper.item("Sec. V")
     for verdict, code in (
         (Check("one", False, False), False),
         (Check("one", True, False), True),
@@ -214,7 +214,7 @@ REPEATABLE = [
 @pytest.mark.claim("pages equal a fresh run, with the recorded verdicts")
 @pytest.mark.parametrize(("key", "name"), REPEATABLE)
 def test_the_page_is_what_a_fresh_run_gives(key, name):
-    item = next(item for item in paper_of(key).items if item.name == name)
+    item = paper_of(key).item(name)
     done = compute(item, Setting())
     if done.missing and "CASID_DATA" in done.missing:
         pytest.skip(done.missing)
@@ -252,7 +252,7 @@ def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_t
     assert errors["beta_WLS"] <= errors["beta*"] <= errors["beta*e"] + 1e-9
     assert errors["beta*"] <= errors["beta'"] + 1e-9
     triangle = wam.triangle
-    beta = wam.estimate
+    beta = wam.weighted.beta
     weighted = float(wam.weighted.weights**2 @ wam.regression.squared_errors(beta))
     assert float(np.sum((triangle[:-1, :-1] @ beta - triangle[:-1, -1]) ** 2)) < 1e-9 * weighted
     assert triangle[-1, -1] ** 2 == pytest.approx(weighted, rel=1e-9)

@@ -43,7 +43,7 @@ def _browser() -> Iterator[Any]:
         browser.close()
 
 
-def _undocumented() -> list[str]:
+def undocumented() -> list[str]:
     """Public names of all rooms without a docstring."""
     found = []
     for init in sorted((ROOT / "casid").glob("*/__init__.py")):
@@ -75,7 +75,7 @@ def _site() -> tuple[str, bool]:
     with scratch() as site:
         warnings, broken = build(site), dead_links(site)
         pages = len(list(site.rglob("*.html")))
-    missing = _undocumented()
+    missing = undocumented()
     failed, sessions = _failing_blocks()
     text = (
         f"build with {warnings} warnings, {pages} pages; {len(broken)} broken links; {len(missing)} undocumented "
@@ -100,10 +100,15 @@ def _gallery() -> tuple[str, bool]:
     return text, len(names) >= 15 and max(seconds.values()) <= 60
 
 
+def task_rows() -> list[list[str]]:
+    """Cells of the rows of the task table."""
+    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+
+
 @row("task table against five peers", ">= 40 tasks of casid backed by a page, the others 'no'", "docs/tasks.md")
 def _tasks() -> tuple[str, bool]:
-    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    rows = task_rows()
     linked = [re.fullmatch(r"\[yes\]\(([\w/]+\.md)\)", row[1]) for row in rows]
     backed = sum(bool(found and (DOCS / found[1]).is_file()) for found in linked)
     absent = [row[0] for row in rows if row[1] == "no"]
