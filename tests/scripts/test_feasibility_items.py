@@ -11,7 +11,7 @@ from tests.scripts.needs import needs_data
 pytest.importorskip("clarabel", reason="needs the extra test")
 
 from papers.catalogue import PAPERS, Claim
-from papers.gaz2019 import constant
+from papers.gaz2019 import ConstantPenalties
 from papers.item import Status
 from papers.methods.feasible_set import lmi
 from papers.methods.penalties import PenalisedRetrieval
@@ -47,8 +47,9 @@ def test_the_least_lyy_makes_the_inertia_singular():
 
 
 def test_constant_penalties_count_violations_and_have_no_slope():
-    problem = PenalisedRetrieval.of(casid.load_problem("panda_retrieval"))
-    steps, p = constant(problem), problem.uniform(np.random.default_rng(0), 5)
+    panda = casid.load_problem("panda_retrieval")
+    problem, steps = PenalisedRetrieval.of(panda), ConstantPenalties.of(panda)
+    p = problem.uniform(np.random.default_rng(0), 5)
     broken = (problem.violations(p) > 1e-6).sum(axis=1)
     assert broken.max() > 0
     assert_allclose(steps.value(p, 30.0), problem.phi(p) + 30.0 * broken, rtol=1e-12)

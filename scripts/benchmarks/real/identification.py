@@ -17,18 +17,7 @@ import casid
 from benchmarks import recordings
 from benchmarks.encoders.measured import PUBLISHED_EMPS
 from benchmarks.measure import Result, Rows, data_folder
-from benchmarks.real.robots import (
-    IDENTIFYING,
-    ITERATIONS,
-    OTHERS,
-    POSITION_NOISE,
-    SET_ON,
-    TORQUE_NOISE,
-    chain,
-    fourier,
-    nominal,
-    recording_of,
-)  # fmt: skip
+from benchmarks.real import robots
 from benchmarks.results import digest, measured
 from casid.control import CascadedDrive
 from casid.description import Joint, Link, Robot, modified_dh
@@ -217,7 +206,7 @@ def _designed(seed: int) -> tuple[np.ndarray, ...]:
     """A motion of 10 s within the Panda's limits, designed by casid for the condition number, 50 samples a second."""
     robot = casid.load_robot("panda")
     study = DesignSettings(duration=10.0, collision=False, torque=False, samples=80)
-    design = study.designer(robot).run(1, seed, robot=robot.name, iterations=ITERATIONS)
+    design = study.designer(robot).run(1, seed, robot=robot.name, iterations=robots.ITERATIONS)
     t = np.arange(0.0, 10.0, 0.02)
     return t, *design.trajectory.motion(t)
 
@@ -264,13 +253,13 @@ TERMS = (LINEAR, (*LINEAR, "rotor"))
 FRICTION = ("linear", "stribeck")
 SHARES = (0.005, 0.05)
 #: Recordings of the row; those that cut-offs were set on, and those that judge.
-ROBOTS = (*SET_ON, "UR10", "KR300", "TX40", "Kinova")
+ROBOTS = (*robots.SET_ON, "UR10", "KR300", "TX40", "Kinova")
 #: Largest error over that of the best set.
 BAR = 1.1
 #: Seconds after which no other recording is begun, and the files that a recording's errors depend on: no verdict is
 #: asked for.
 SECONDS = 7200
-EXERCISED = (*IDENTIFYING, "scripts/benchmarks/real/identification.py")
+EXERCISED = (*robots.IDENTIFYING, "scripts/benchmarks/real/identification.py")
 
 
 #: Nothing beside the fit.
@@ -321,7 +310,7 @@ def as_used(default: Identification, other: Dataset) -> Dataset:
 
 def compared(name: str, quick: bool = False) -> dict[str, Any]:
     """Errors of the default and of every other set on one recording [%]; infinite ones are left out."""
-    robot, data = recording_of(name)
+    robot, data = robots.recording_of(name)
     edge = 2 * len(data) // 3
     train, later = data.rows(slice(0, edge), "first two thirds"), data.rows(slice(edge, None), "last third")
     default = identify(robot, train, checks=Checks(verdict=False))
@@ -333,17 +322,17 @@ def compared(name: str, quick: bool = False) -> dict[str, Any]:
 
 @row("default against the best of 40 option sets, error of predicted torques", "within 10 % of the best", "up to 9 x",
      quick=(("UR10",), True), left_out="most recordings and option sets")  # fmt: skip
-def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = -1) -> tuple[str, bool]:
+def against_forty(names: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = -1) -> tuple[str, bool]:
     """The row of the table."""
     if quick:
-        made = {name: compared(name, True) for name in robots}
+        made = {name: compared(name, True) for name in names}
     else:
-        made = measured("options", digest(*EXERCISED), {n: partial(compared, n) for n in robots}, SECONDS, jobs)
+        made = measured("options", digest(*EXERCISED), {n: partial(compared, n) for n in names}, SECONDS, jobs)
     texts, met = [], True
     for name, piece in made.items():
         own, (text, best) = piece["default"], min(piece["errors"].items(), key=lambda one: one[1])
         met = met and own <= BAR * best
-        split = "set on" if name in SET_ON else "judged"
+        split = "set on" if name in robots.SET_ON else "judged"
         texts.append(f"{name} ({split}) {own:.2f} %, best {best:.2f} % ({text}), {own / best:.2f} x")
     return "; ".join(texts), met
 
@@ -419,17 +408,17 @@ STATED = (
 def friction_statistics(build: Callable[[], Robot]) -> Result:
     robot = build()
     model = Model(robot, recordings.FRICTION)
-    truth = model.parameters(nominal(robot), np.ravel(STATED[: robot.n]))
+    truth = model.parameters(robots.nominal(robot), np.ravel(STATED[: robot.n]))
     exact = model.base.values(truth)
     wanted = [i for i, name in enumerate(model.base.names) if name[:2] in ("fv", "fc", "fo")]
     t = np.arange(0, 20, 1e-3)
     scores, ratios = [], []
     for seed in range(RUNS):
-        q, dq, ddq = fourier(robot.n, t, 0.1, seed, 0.4)
+        q, dq, ddq = robots.fourier(robot.n, t, 0.1, seed, 0.4)
         tau = model.inverse_dynamics(q, dq, ddq, truth)
         rng = np.random.default_rng(1000 + seed)
-        spread = rng.uniform(*POSITION_NOISE, robot.n)
-        noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + TORQUE_NOISE * rng.normal(size=q.shape))
+        spread = rng.uniform(*robots.POSITION_NOISE, robot.n)
+        noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + robots.TORQUE_NOISE * rng.normal(size=q.shape))
         data = Processing().apply(noisy)
         fit = wls(compress(model, data))
         assert data.full is not None
@@ -446,7 +435,7 @@ def friction_statistics(build: Callable[[], Robot]) -> Result:
 
 
 for _name, _load in (
-    ("UR5", partial(chain, *OTHERS["UR5"])), ("Panda", partial(casid.load_robot, "panda")),
+    ("UR5", partial(robots.chain, *robots.OTHERS["UR5"])), ("Panda", partial(casid.load_robot, "panda")),
     ("TX40", partial(casid.load_robot, "tx40")),
 ):  # fmt: skip
     row(f"simulated {_name}, viscous and Coulomb friction, defaults",
@@ -459,7 +448,7 @@ def _filtered_noise(model: Model, truth: np.ndarray, data: Dataset, clean: Datas
     assert data.full is not None
     settings = Processing(cutoff=data.full.low_pass.cutoff, every=int(data.full.every))
     moved = torques(model, truth, data) - torques(model, truth, settings.apply(clean))
-    return np.asarray(np.sqrt(TORQUE_NOISE**2 * data.full.low_pass.noise_gain + (moved**2).mean(axis=0)))
+    return np.asarray(np.sqrt(robots.TORQUE_NOISE**2 * data.full.low_pass.noise_gain + (moved**2).mean(axis=0)))
 
 
 # ---------------------------------------------------------------------- delay
