@@ -43,7 +43,10 @@ class Paper:
 
     def item(self, name: str) -> Item:
         """By its name; KeyError if there is none."""
-        return {item.name: item for item in self.items}[name]
+        for item in self.items:
+            if item.name == name:
+                return item
+        raise KeyError(f"{self.key}: no item '{name}'")
 
 
 def _paper(path: Path) -> Paper:

@@ -128,38 +128,36 @@ def wam():
     return wam_data(0, ("A",), periods=1)
 
 
+def renewed(paper, old="", outcome=None, missing="", others="later"):
+    """The page after its first item was computed; sections of the others stay as they are in an old page."""
+    first, *rest = paper.items
+    return page(paper, [Done(first, outcome, missing), *(Done(item, None, others) for item in rest)], False, old, rest)
+
+
 def test_a_renewed_page_keeps_the_other_sections():
     paper = paper_of("sutanto2020")
-    first, *rest = paper.items
-    old = page(paper, [Done(first, None, "old words"), *(Done(item, None, "kept words") for item in rest)], False)
-    made = [Done(first, None, "new words"), *(Done(item, None, "lost words") for item in rest)]
-    text = page(paper, made, False, old, rest)
-    assert "new words" in text and text.count("kept words") == len(rest)
+    old = renewed(paper, missing="old words", others="kept words")
+    text = renewed(paper, old, missing="new words", others="lost words")
+    assert "new words" in text and text.count("kept words") == len(paper.items) - 1
     assert "old words" not in text and "lost words" not in text
-    assert page(paper, made, False, text, rest) == text
+    assert renewed(paper, text, missing="new words", others="lost words") == text
 
 
 def test_what_cannot_be_computed_says_why_and_keeps_what_was_computed():
     paper = paper_of("sutanto2020")
-    first, *rest = paper.items
-    later = [Done(item, None, "later") for item in rest]
-    waiting = page(paper, [Done(first, None, "waits"), *later], False)
-    refused = page(paper, [Done(first, None, "needs a package"), *later], False, waiting, rest)
+    refused = renewed(paper, renewed(paper, missing="waits"), missing="needs a package")
     assert "needs a package" in refused and "waits" not in refused
-    good = page(paper, [Done(first, Outcome(words=("a result",))), *later], False, refused, rest)
+    good = renewed(paper, refused, Outcome(words=("a result",)))
     assert "a result" in good and "needs a package" not in good
-    assert page(paper, [Done(first, None, "needs a package"), *later], False, good, rest) == good
+    assert renewed(paper, good, missing="needs a package") == good
 
 
 def test_a_page_counts_what_holds_also_in_kept_sections():
     paper = paper_of("gaz2019")
-    first, *rest = paper.items
-    checks = (Check("one", True), Check("two of beta*", False))
-    one = [Done(first, Outcome(checks=checks)), *(Done(item, None, "later") for item in rest)]
-    text = page(paper, one, False)
+    text = renewed(paper, outcome=Outcome(checks=(Check("one", True), Check("two of beta*", False))))
     assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced, differs | 1 of 2 |" in text
     later = [Done(item, None, "not now") for item in paper.items]
-    assert "| reproduced, differs | 1 of 2 |" in page(paper, later, False, text, [first])
+    assert "| reproduced, differs | 1 of 2 |" in page(paper, later, False, text, paper.items[:1])
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
@@ -181,11 +179,8 @@ def test_an_unexpected_verdict_in_either_direction_is_a_change():
     assert Check("true", True).changed is False and Check("true", False).changed
     assert Check("known to differ", False, False).changed is False and Check("known to differ", True, False).changed
     paper = paper_of("gaz2019")
-    first, *rest = paper.items
-    later = [Done(item, None, "later") for item in rest]
-    text = page(paper, [Done(first, Outcome(checks=(Check("one", True, False),))), *later], False)
-    assert CHANGED in text
-    text = page(paper, [Done(first, Outcome(checks=(Check("one", False, False),))), *later], False)
+    assert CHANGED in renewed(paper, outcome=Outcome(checks=(Check("one", True, False),)))
+    text = renewed(paper, outcome=Outcome(checks=(Check("one", False, False),)))
     assert CHANGED not in text and "| reproduced, differs | 0 of 1 |" in text
 
 
