@@ -140,9 +140,9 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
         for name, (state, results) in known.items():
             kind, derivative, _ = name.partition("_derivatives")
             if derivative:
-                arguments = dict(zip(("q", "dq", "tau" if kind == "forward_dynamics" else "ddq"), state, strict=True))
-                ours = model.derivatives(kind)(**arguments, pi=parameters)
-                for (part, value), theirs in zip(ours.items(), results, strict=False):
+                slopes = model.derivatives(kind)
+                values = slopes(*state, parameters)
+                for part, value, theirs in zip(slopes.name_out(), values, results, strict=False):
                     note(f"{kind} {part}", value, theirs, size)
             elif name != "inverse_mass_matrix":
                 given = state if name == "regressor" else (*state, parameters)

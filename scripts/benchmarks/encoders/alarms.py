@@ -39,9 +39,8 @@ def sets() -> dict[str, Set]:
     single = []
     for path in sorted((folder / "servos").glob("sts3250_*.npz")):
         s = np.load(path)
-        single.append(
-            CommandRecording(s["t"], *one_column(s, "q", "q_des"), s["torque_enable"].astype(float), name=path.stem)
-        )
+        q, u = one_column(s, "q", "q_des")
+        single.append(CommandRecording(s["t"], q, u, s["torque_enable"].astype(float), name=path.stem))
     return {
         "SO-101": (arm.robot, None, tuple(data for _, data in so101_recordings())),
         "Go2": (legs.robot, legs.servo, (CommandRecording(z["t"], z["q"], z["q_des"], name="traj_0"),)),

@@ -180,10 +180,10 @@ FORMS = {
 
 
 def _log(given: dict[str, Any]) -> Log:
-    columns, asked = list(_columns(given)), given.get("asked")
+    columns = list(_columns(given))
     form = {signal: FORMS.get(name, name.format) for signal, name in given.get("form", {}).items()}
-    answers = asked and Answers(**{key: tuple(v) if isinstance(v, list) else v for key, v in asked.items()})
-    return Log(**given | {"columns": columns, "form": form, "asked": answers})
+    asked: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in given.get("asked", {}).items()}
+    return Log(**given | {"columns": columns, "form": form, "asked": Answers(**asked) if asked else None})
 
 
 LOGS = tuple(map(_log, read_toml(Path(__file__).with_suffix(".toml"), "logs", DatasetError)["log"]))

@@ -60,7 +60,7 @@ def of_casid(folder: Path, truth: Truth) -> Result:
     def moved(*motion: np.ndarray) -> np.ndarray:
         return np.array([np.ravel(model.inverse_dynamics(*state, parameters)) for state in zip(*motion, strict=True)])
 
-    return Result(*_bodies(folder / "identified.urdf", truth), *term.values(), text, moved)
+    return _result(_bodies(folder / "identified.urdf", truth), list(term.values()), text, moved)
 
 
 _TERMS = ("fv", "fc", "Ia", "fo")
@@ -70,7 +70,7 @@ def of_figaroh(folder: Path, truth: Truth) -> Result:
     """From the URDF that FIGAROH wrote, and its list of parameters."""
     known = json.loads((folder / "parameters.json").read_text(encoding="utf-8"))
     terms = [np.array([known[f"{key}_{name}"] for name in truth.joints]) for key in ("fv", "fs", "Ia", "off")]
-    return Result(*_bodies(folder / "identified.urdf", truth), *terms, "none: status 'optimal' of CVXOPT")
+    return _result(_bodies(folder / "identified.urdf", truth), terms, "none: status 'optimal' of CVXOPT")
 
 
 def of_mujoco(folder: Path, truth: Truth) -> Result:
@@ -87,7 +87,7 @@ def of_mujoco(folder: Path, truth: Truth) -> Result:
     damping = np.reshape(model.dof_damping, (model.nv, -1))[:, 0]
     terms = [np.array(values)[order] for values in (damping, model.dof_frictionloss, model.dof_armature)]
     bodies = [np.array(part) for part in zip(*found, strict=True)]
-    return Result(*bodies, *terms, np.zeros(len(order)), "none: local search, intervals from the Jacobian")
+    return _result(bodies, [*terms, np.zeros(len(order))], "none: local search, intervals from the Jacobian")
 
 
 def _bodies(urdf: Path, truth: Truth) -> list[np.ndarray]:
@@ -95,6 +95,10 @@ def _bodies(urdf: Path, truth: Truth) -> list[np.ndarray]:
     model = pinocchio.buildModelFromUrdf(str(urdf))
     found = [model.inertias[model.getJointId(name)] for name in truth.joints]
     return [np.array([getattr(body, key) for body in found]) for key in ("mass", "lever", "inertia")]
+
+
+def _result(bodies: list[np.ndarray], terms: list[np.ndarray], certificate: str, moved: Any = None) -> Result:
+    return Result(bodies[0], bodies[1], bodies[2], terms[0], terms[1], terms[2], terms[3], certificate, moved)
 
 
 def _torques(urdf: Path, bodies: Result | Truth, names: tuple[str, ...], motion: tuple[np.ndarray, ...]) -> np.ndarray:
