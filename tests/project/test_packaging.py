@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.resources
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from benchmarks.users.controllers import FILES, FOLDERS, shipped, sources
 
 import casid
 from casid.errors import DatasetError
@@ -44,37 +44,23 @@ def test_robots_and_problems_are_found_as_resources() -> None:
         assert names <= shipped
 
 
-#: What a wheel is made of.
-FOLDERS, FILES = ("casid", "robots", "problems"), ("pyproject.toml", "README.md", "LICENSE")
-
-
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the sdist and the wheel made from it."""
     pytest.importorskip("build", reason="needs the extra all-tests")
     pytest.importorskip("setuptools", minversion="77", reason="needs the extra all-tests")
-    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in FILES:
-        shutil.copy(ROOT / name, source)
+    source, folder = sources(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
-def expected_files() -> set[str]:
-    files = {str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.py")} | {"casid/py.typed"}
-    files |= {f"casid/robots/{path.name}" for path in (ROOT / "robots").iterdir() if path.suffix in (".py", ".toml")}
-    return files | {f"casid/problems/{path.name}" for path in (ROOT / "problems").glob("*.py")}
-
-
 @pytest.mark.slow
 def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert expected_files() <= names
+    assert shipped() <= names
     assert not [name for name in names if name.startswith(("tests/", "scripts/", "robots/", "problems/"))]
     assert wheel.name.startswith(f"casid-{casid.__version__}-py3-none-any")
 
@@ -85,7 +71,7 @@ def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE"} <= names
-    moved = (name.replace("casid/robots/", "robots/") for name in expected_files())
+    moved = (name.replace("casid/robots/", "robots/") for name in shipped())
     assert {name.replace("casid/problems/", "problems/") for name in moved} <= names
 
 
