@@ -12,32 +12,27 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from benchmarks.measure import process
+from benchmarks.measure import ROOT, process
 from matplotlib import pyplot
 from PIL import Image
 from scipy.spatial import Delaunay
 
 from casid.description import found, load_robot
 from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.files import read_toml
 from casid.inertia import from_standard, read_parameters
 from casid.report import links_figure, shapes
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = ROOT / "docs"
 #: Widest picture on the page [pixels].
 _WIDTH = 900
-_MOVE = "casid excite panda --iterations 100 --ramp 0.5 --out motion"
 _PLANT = "--term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
-_REHEARSE = f"casid simulate panda --trajectory motion/trajectory.toml {_PLANT} --out rehearsal"
-_RECORD = f"casid simulate panda --duration 20 {_PLANT} --out run"  # this and the next as README has them
-_IDENTIFY = "casid identify panda run/recording.npz --out result --toml robot.toml"
-_OTHER = f"casid simulate panda --amplitude 0.8 {_PLANT} --seed 1 --out other"
-_VALIDATE = "casid validate panda result/identification.json other/recording.npz --out validation"
-_SOLVE, _TWO = "casid solve panda_retrieval --out out", "casid solve spatial_2r --out two"
 
 
 @dataclass(frozen=True)
@@ -58,42 +53,15 @@ class Picture:
     before: tuple[str, ...] = ()
 
 
-PICTURES: tuple[Picture, ...] = (
-    Picture("links", "The most plausible links of the Panda, retrieved from published coefficients.", _SOLVE,
-            "out/links.png", "out/solution.json:objective"),
-    Picture("fit", "Every coefficient, as published and as fitted.", _SOLVE, "out/fit.png",
-            "out/solution.json:objective"),
-    Picture("starts", "Twenty random starts: all end at the same certified optimum.",
-            "casid solve panda_retrieval --starts 20 --out many", "many/starts.png", "many/solution.json:objective"),
-    Picture("two_links", "A made-up robot of two joints whose centres of mass must lie inside given shapes.", _TWO,
-            "two/links.png", "two/solution.json:objective"),
-    Picture("two_fit", "Its base parameters.", _TWO, "two/fit.png", "two/solution.json:objective"),
-    Picture("intervals", "How far the data pin each parameter down, with proven ends.",
-            "casid intervals panda_retrieval --out intervals", "intervals/intervals.png", ""),
-    Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png",
-            "motion/excitation.json:condition_number"),
-    Picture("singular_values", "What that motion determines, and what not.", _MOVE, "motion/singular_values.png",
-            "motion/excitation.json:condition_number"),
-    Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png",
-            "motion/excitation.json:standard_deviations"),
-    Picture("rehearsal", "The motion under a controller, with friction.", _REHEARSE, "rehearsal/motion.png",
-            "rehearsal/simulation.json:rms_error", (_MOVE,)),
-    Picture("energy", "The energy balance of that simulation.", _REHEARSE, "rehearsal/energy.png",
-            "rehearsal/simulation.json:rms_error", (_MOVE,)),
-    Picture("torques", "Measured and predicted torques.", _IDENTIFY, "result/torques.png",
-            "result/identification.json:joints.relative_error", (_RECORD,)),
-    Picture("friction", "Friction over velocity.", _IDENTIFY, "result/friction.png",
-            "result/identification.json:joints.rms", (_RECORD,)),
-    Picture("base", "Base parameters, with deviations.", _IDENTIFY, "result/base_parameters.png",
-            "result/identification.json:residual_ratio", (_RECORD,)),
-    Picture("identified", "The identified links.", _IDENTIFY, "result/links.png",
-            "result/identification.json:masses", (_RECORD,)),
-    Picture("validation", "Torques of a motion that was not used.", _VALIDATE, "validation/torques.png",
-            "validation/validation.json:joints.relative_error", (_RECORD, _IDENTIFY, _OTHER)),
-    Picture("poses", "Twelve static poses of the KUKA iiwa that determine its gravity torques.",
-            "casid excite kuka_iiwa --basis poses --poses 12 --starts 1 --out poses", "poses/motion.png",
-            "poses/excitation.json:condition_number"),
-)  # fmt: skip
+def _pictures() -> Iterator[Picture]:
+    """Those of ``gallery.toml``."""
+    table = read_toml(Path(__file__).with_suffix(".toml"), "gallery", DatasetError)
+    for name, entry in table["pictures"].items():
+        command, *before = (table["commands"][one] for one in (entry.pop("command"), *entry.pop("before", ())))
+        yield Picture(name=name, command=command, before=tuple(before), **entry)
+
+
+PICTURES = tuple(_pictures())
 
 
 def run(command: str, folder: Path) -> float:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from benchmarks.measure import data_folder
+from benchmarks.measure import ROOT, data_folder
 from libraries import ENTRIES, Found
 
 from casid.description import LinkBounds, Robot, description_of, identified_names, identified_record, load_robot
@@ -29,7 +29,6 @@ from casid.errors import DatasetError
 from casid.files import read_toml
 from casid.version import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "robots" / "identified"
 PAGE = ROOT / "docs" / "identified_robots.md"
 

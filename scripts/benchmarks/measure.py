@@ -17,19 +17,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 from casid.codegen import find_compiler
 from casid.testing import NotMeasured as NotMeasured
 from casid.testing import need as need
 
+ROOT = Path(__file__).resolve().parents[2]
+#: Text of a row's value, and whether its bar is met.
+Result = tuple[str, bool]
 #: README's first recording, but for its folder.
 README_RECORDING = (
     "simulate panda --duration 20 --term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
 )
 #: What measures a row.
-F = TypeVar("F", bound=Callable[..., tuple[str, bool]])
+F = TypeVar("F", bound=Callable[..., Result])
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ class Measure:
     name: str
     bar: str
     reference: str
-    run: Callable[[], tuple[str, bool]]
-    quick: Callable[[], tuple[str, bool]] | None = None
+    run: Callable[[], Result]
+    quick: Callable[[], Result] | None = None
     left_out: str = ""
 
-    def measure(self, quick: bool = False) -> tuple[str, bool]:
+    def measure(self, quick: bool = False) -> Result:
         """Value and verdict; the quick form says what it leaves out."""
         if not quick or self.quick is None:
             return self.run()
@@ -67,7 +69,7 @@ class LeftOut(NotMeasured):
     """A row that ``--quick`` does not demand."""
 
 
-def skipped() -> tuple[str, bool]:
+def skipped() -> Result:
     """Quick form of a row that takes minutes and has no small one."""
     raise LeftOut("left out by --quick")
 
@@ -111,7 +113,7 @@ def outcome(measure: Measure, quick: bool = False, waived: bool = False) -> Outc
     return Outcome(measure, value, verdict, time.perf_counter() - begin)
 
 
-def headline(outcomes: Sequence[Outcome]) -> tuple[str, bool]:
+def headline(outcomes: Sequence[Outcome]) -> Result:
     """How many of the demanded rows are met, and whether the table passes: all of them, and at least one."""
     count = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
     demanded = len(outcomes) - count[Verdict.WAIVED] - count[Verdict.LEFT_OUT]
@@ -228,15 +230,14 @@ class Rows(list[Measure]):
         return add
 
 
-def rows_of(*modules: ModuleType) -> list[Measure]:
-    """The rows of modules, in their order."""
-    return [one for module in modules for one in module.row]
+def rows_of(topic: str, *parts: str) -> list[Measure]:
+    """The rows of a topic's modules, in their order."""
+    return [one for part in parts for one in importlib.import_module(f"benchmarks.{topic}.{part}").row]
 
 
 def data_folder() -> Path:
     """Folder of real recordings and published tables: ``CASID_DATA``, default ``../shared/data`` of the checkout."""
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    folder = Path(os.environ.get("CASID_DATA", default))
+    folder = Path(os.environ.get("CASID_DATA", ROOT.parent / "shared" / "data"))
     if not (folder / "README.md").is_file():
         raise NotMeasured("needs the data folder: set CASID_DATA to it")
     return folder

@@ -86,13 +86,46 @@ def relative_error(value: object, expected: np.ndarray, scale: float = 0.0) -> f
     return float(np.abs(value - expected).max() / max(np.abs(expected).max(), scale, 1e-9))
 
 
+#: Name of a function of casid -> arguments of one state, and Pinocchio's results.
+Answers = dict[str, tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]]
+
+
+def places(robot: Robot, peer: Any) -> list[int]:
+    """Place of each joint of casid in Pinocchio's vectors."""
+    return [peer.joints[peer.getJointId(joint.name)].idx_v for joint in robot.joints]
+
+
+def answers(robot: Robot, peer: Any, data: Any, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> Answers:
+    """Pinocchio's dynamics at one state, in casid's order of joints and parameters."""
+    pin, order = need("pinocchio"), places(robot, peer)
+    both, to = np.ix_(order, order), np.argsort(order)  # Pinocchio's order from casid's
+    at, pdq, pddq = (peer, data, q[to]), dq[to], ddq[to]
+    tau = pin.rnea(*at, pdq, pddq).copy()
+    columns = np.concatenate([np.arange(10) + 10 * (peer.getJointId(j.name) - 1) for j in robot.joints])
+    Y = pin.computeJointTorqueRegressor(*at, pdq, pddq).reshape(robot.n, -1)[order]
+    g, M = pin.computeGeneralizedGravity(*at)[order], symmetric(pin.crba(*at))[both]
+    inverse = [np.array(part) for part in pin.computeRNEADerivatives(*at, pdq, pddq)]
+    forward = [np.array(part) for part in pin.computeABADerivatives(*at, pdq, tau)]
+    moved, pushed = (q, dq, ddq), (q, dq, tau[order])
+    return {
+        "inverse_dynamics": (moved, (tau[order],)),
+        "gravity": ((q,), (g,)),
+        "coriolis": ((q, dq), (pin.nonLinearEffects(*at, pdq)[order] - g,)),
+        "mass_matrix": ((q,), (M,)),
+        "inverse_mass_matrix": ((q,), (symmetric(pin.computeMinverse(*at))[both],)),
+        "forward_dynamics": (pushed, (pin.aba(*at, pdq, tau)[order],)),
+        "regressor": (moved, (Y[:, columns] @ parameter_map(robot),)),
+        "inverse_dynamics_derivatives": (moved, tuple(D[both] for D in (*inverse[:2], symmetric(inverse[2])))),
+        "forward_dynamics_derivatives": (pushed, tuple(D[both] for D in (*forward[:2], symmetric(forward[2])))),
+        "kinetic_energy": ((q, dq), (np.array([pin.computeKineticEnergy(*at, pdq)]),)),
+        "potential_energy": ((q,), (np.array([pin.computePotentialEnergy(*at)]),)),
+    }
+
+
 def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3) -> dict[str, float]:
     """Relative error of every dynamics function of `casid.Model` against Pinocchio, worst over random states."""
-    pin = need("pinocchio")
-    model = Model(robot)
+    pin, model = need("pinocchio"), Model(robot)
     peer, data = build(robot, parameters)
-    order = [peer.joints[peer.getJointId(joint.name)].idx_v for joint in robot.joints]
-    to = np.argsort(order)  # Pinocchio's order from casid's
     rng = np.random.default_rng(seed)
     worst: dict[str, float] = {}
 
@@ -101,50 +134,34 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
 
     for _ in range(states):
         q, dq, ddq = rng.uniform(-2, 2, (3, robot.n))
-        pq, pdq, pddq = q[to], dq[to], ddq[to]
-        tau = pin.rnea(peer, data, pq, pdq, pddq).copy()
-        note("inverse_dynamics", model.inverse_dynamics(q, dq, ddq, parameters), tau[order])
+        known = answers(robot, peer, data, q, dq, ddq)
+        tau, g, c, M = (known[name][1][0] for name in ("inverse_dynamics", "gravity", "coriolis", "mass_matrix"))
+        size = float(np.abs(tau).max())  # Coriolis torques may vanish altogether
+        for name, (state, results) in known.items():
+            kind, derivative, _ = name.partition("_derivatives")
+            if derivative:
+                slopes = model.derivatives(kind)
+                values = slopes(*state, parameters)
+                for part, value, theirs in zip(slopes.name_out(), values, results, strict=False):
+                    note(f"{kind} {part}", value, theirs, size)
+            elif name != "inverse_mass_matrix":
+                given = state if name == "regressor" else (*state, parameters)
+                note(name, getattr(model, name)(*given), results[0], size if name == "coriolis" else 0.0)
+        to = np.argsort(places(robot, peer))
+        pin.rnea(peer, data, q[to], dq[to], ddq[to])
         wrenches = np.stack([data.f[peer.getJointId(j.name)].vector for j in robot.joints], axis=1)
         note("joint_wrenches", model.joint_wrenches(q, dq, ddq, parameters), wrenches)
-        Y = pin.computeJointTorqueRegressor(peer, data, pq, pdq, pddq).reshape(robot.n, -1)[order]
-        columns = np.concatenate([np.arange(10) + 10 * (peer.getJointId(j.name) - 1) for j in robot.joints])
-        note("regressor", model.regressor(q, dq, ddq), Y[:, columns] @ parameter_map(robot))
-        note("base_regressor", np.array(model.base_regressor(q, dq, ddq)) @ model.base.values(parameters), tau[order])
-        M = symmetric(pin.crba(peer, data, pq))[np.ix_(order, order)]
-        note("mass_matrix", model.mass_matrix(q, parameters), M)
-        g = pin.computeGeneralizedGravity(peer, data, pq)[order]
-        note("gravity", model.gravity(q, parameters), g)
-        size = float(np.abs(tau).max())  # Coriolis torques may vanish altogether
-        c = pin.nonLinearEffects(peer, data, pq, pdq)[order] - g
-        note("coriolis", model.coriolis(q, dq, parameters), c, size)
+        note("base_regressor", np.array(model.base_regressor(q, dq, ddq)) @ model.base.values(parameters), tau)
         note("coriolis_matrix", np.array(model.coriolis_matrix(q, dq, parameters)) @ dq, c, size)
-        rows, cols = np.tril_indices(robot.n)
         static = np.array(model.static_regressor(q)) @ parameters
-        note("static_regressor", static, np.concatenate([M[rows, cols], g]))
-        acceleration = pin.aba(peer, data, pq, pdq, tau)[order]
-        note("forward_dynamics", model.forward_dynamics(q, dq, tau[order], parameters), acceleration)
-        kinetic, potential = pin.computeKineticEnergy(peer, data, pq, pdq), pin.computePotentialEnergy(peer, data, pq)
-        note("kinetic_energy", model.kinetic_energy(q, dq, parameters), np.array(kinetic))
-        note("potential_energy", model.potential_energy(q, parameters), np.array(potential))
-        derivatives = pin.computeRNEADerivatives(peer, data, pq, pdq, pddq)
-        ours = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=parameters)
-        for name, theirs in zip(("dtau_dq", "dtau_ddq", "dtau_dddq"), derivatives, strict=True):
-            theirs = symmetric(theirs) if name == "dtau_dddq" else np.array(theirs)
-            note(f"inverse_dynamics {name}", ours[name], theirs[np.ix_(order, order)], size)
-        pin.computeABADerivatives(peer, data, pq, pdq, tau)
-        ours = model.derivatives("forward_dynamics")(q=q, dq=dq, tau=tau[order], pi=parameters)
-        minv = symmetric(data.Minv)
-        for name, theirs in (("dddq_dq", data.ddq_dq), ("dddq_ddq", data.ddq_dv), ("dddq_dtau", minv)):
-            note(f"forward_dynamics {name}", ours[name], np.array(theirs)[np.ix_(order, order)], size)
-        _compare_kinematics(robot, model, peer, data, q, order, note)
+        note("static_regressor", static, np.concatenate([M[np.tril_indices(robot.n)], g]))
+        _compare_kinematics(robot, model, peer, data, q, note)
     return worst
 
 
-def _compare_kinematics(
-    robot: Robot, model: Model, peer: Any, data: Any, q: np.ndarray, order: list[int], note: Note
-) -> None:
+def _compare_kinematics(robot: Robot, model: Model, peer: Any, data: Any, q: np.ndarray, note: Note) -> None:
     """Placements and Jacobians of all links at one posture."""
-    pin = need("pinocchio")
+    pin, order = need("pinocchio"), places(robot, peer)
     pin.computeJointJacobians(peer, data, q[np.argsort(order)])
     placements, jacobians = model.forward_kinematics(q), model.jacobian(q)
     if robot.n == 1:
@@ -165,7 +182,7 @@ def mimicking_joints(path: Path) -> list[str]:
     return [joint.get("name", "") for joint in joints if joint.find("mimic") is not None]
 
 
-def compare_urdf(path: Path, seed: int = 0) -> float:
+def compare_urdf(path: Path) -> float:
     """Inverse dynamics of a URDF read by casid against the same file read by Pinocchio: relative error.
 
     Joints that mimic others are locked at zero on both sides.
@@ -176,8 +193,7 @@ def compare_urdf(path: Path, seed: int = 0) -> float:
     peer = pin.buildModelFromUrdf(str(path))
     peer = pin.buildReducedModel(peer, [peer.getJointId(name) for name in mimics], pin.neutral(peer))
     peer.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
-    data = peer.createData()
-    rng = np.random.default_rng(seed)
+    data, rng = peer.createData(), np.random.default_rng(0)
     worst = 0.0
     parameters = robot.standard_parameters()
     inverse_dynamics = Model(robot).inverse_dynamics

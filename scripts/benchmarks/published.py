@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.measure import data_folder
 from casid.errors import DatasetError
+from casid.files import read_toml
 from casid.inertia import from_standard, to_standard
 
 #: J2xx -> Lxx2, c3z*m3 -> lz3, L1yy -> Lyy1, l3z -> lz3, L_xx2 -> Lxx2, l_x2 -> lx2, m_3 -> m3.
@@ -23,40 +24,7 @@ _RENAMES = (
 )
 
 #: Rows of each table.
-_ROWS = {
-    "panda_ral_table_I_validation_sinusoids": 7,
-    "panda_table_I_friction": 3,
-    "panda_table_II_trajectory": 11,
-    "panda_table_III_dynamic_coefficients": 64,
-    "panda_table_IV_mse": 2,
-    "panda_table_V_engine_torque_errors": 4,
-    "panda_table_VIII_masses_coms": 28,
-    "panda_table_IX_inertias": 42,
-    "spatial_2R_table_VI_dh": 2,
-    "spatial_2R_table_VII_parameters": 20,
-    "spatial_2R_dynamic_coefficients": 8,
-    "table_7_1_codegen": 5,
-    "wam_eq_4_4_Tr": 7,
-    "wam_eq_4_5_Tc": 7,
-    "wam_eq_4_5_constants": 2,
-    "wam_notebook_base_parameters": 69,
-    "wam_notebook_errors": 4,
-    "wam_table_4_1_dh": 7,
-    "wam_table_4_2_base_parameters": 76,
-    "wam_table_4_3_pd_gains": 7,
-    "wam_table_4_4_trajectory_A": 7,
-    "wam_table_4_5_trajectory_B": 7,
-    "wam_table_4_6_classical_estimates": 76,
-    "wam_table_4_7_errors_OLS_WLS": 7,
-    "wam_table_4_8_com_bounds": 7,
-    "wam_table_4_9_feasible_estimates": 76,
-    "wam_table_4_10_relative_errors": 5,
-    "wam_table_4_11_errors_per_joint": 7,
-    "wam_table_5_1_pd_gains": 7,
-    "wam_table_5_2_pd_gains": 7,
-    "wam_table_6_2_errors": 3,
-    "yoshida_table_6_1_three_link": 15,
-}
+_ROWS: dict[str, int] = read_toml(Path(__file__).with_suffix(".toml"), "tables", DatasetError)
 
 
 def table(name: str) -> list[dict[str, str]]:

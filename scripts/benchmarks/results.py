@@ -33,11 +33,10 @@ from joblib import Parallel, delayed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import Measure, NotMeasured, Outcome, Verdict, data_folder, measures, topics
+from benchmarks.measure import ROOT, Measure, NotMeasured, Outcome, Verdict, data_folder, measures, topics
 from casid.errors import DatasetError
 from casid.files import read_toml, write_files
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
 FOLDER, DOCS = ROOT / "build" / "pieces", ROOT / "docs"
 #: What every row depends on: code, descriptions, problems, and packages.

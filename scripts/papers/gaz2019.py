@@ -311,18 +311,13 @@ class ConstantPenalties(PenalisedRetrieval):
         return float(self.value(p, weight)), gradient
 
 
-def constant(problem: PenalisedRetrieval) -> ConstantPenalties:
-    """The same problem with constant penalties."""
-    return ConstantPenalties(problem.forms, problem.values, problem.lower, problem.upper, problem.total)
-
-
 @item("Sec. V")
 def sec_v(setting: Setting) -> Parts:
     """Both penalties from the same starts."""
     problem, solution = panda_of_penalties()
     starts, kappa, evaluations = (3, 2, 200) if setting.quick else (Q, KAPPA, EVALUATIONS)
     found = {
-        "constant": annealing(constant(problem), starts, kappa, evaluations, jobs=1),
+        "constant": annealing(ConstantPenalties.of(solution.problem), starts, kappa, evaluations, jobs=1),
         "violation-dependent": annealing(problem, starts, kappa, evaluations, jobs=1),
     }
     optimum, rows = solution.lower_bound, list[list[object]]()

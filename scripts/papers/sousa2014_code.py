@@ -205,7 +205,7 @@ class States:
     def drawn(cls, count: int) -> States:
         """Seeded; torques of the size of the arm's own."""
         rng = np.random.default_rng(81)
-        return cls(random_poses(7, count), rng.normal(size=(7, count)), 5.0 * rng.normal(size=(7, count)))
+        return cls(random_poses(count), rng.normal(size=(7, count)), 5.0 * rng.normal(size=(7, count)))
 
 
 @cache

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from scipy import sparse
 
 import casid
-from casid.dynamics import Model
+from casid.dynamics import BaseParameters
 from casid.identification.repair import nearest_feasible
+from casid.identification.repair._feasibility import Feasibility
 from casid.report import BLUE, INK, ORANGE, RED
 from papers.item import Part, Parts, Setting, compared, holds, items_of, numbers, paragraphs, pictured, stated
 from papers.methods.comparison import Size, run_sizes
@@ -20,9 +21,20 @@ from papers.methods.feasible_set import FeasibleSet, conic
 from papers.methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
 from papers.methods.reduction import ReductionPath, essential_fit, reduction_path
 from papers.methods.regression import FEASIBILITY_TOLERANCE, MARGIN, Kind
-from papers.methods.wam import PERIODS, RIPPLES, pd_curve, published_ends
+from papers.methods.wam import PERIODS, RIPPLES, pd_curve
 from papers.methods.wam_inertial import inertial_errors
-from papers.methods.yoshida import BETA_T1, BETA_T2, LX, LY, ZZ, Recursion, most_left, three_link_verdicts, walk
+from papers.methods.yoshida import (
+    BETA_T1,
+    BETA_T2,
+    LX,
+    LY,
+    ZZ,
+    Recursion,
+    most_left,
+    three_link,
+    three_link_verdicts,
+    walk,
+)
 from papers.pictures import panels
 from papers.sousa2014_wam import of, seeds
 
@@ -35,10 +47,10 @@ POSES = 10_000
 def fig_6_1(setting: Setting) -> Parts:
     """The curve of the thesis's own printed parameters."""
     weights = np.linspace(0.0, 1.2, 13 if setting.quick else 25)
-    curve = pd_curve(*published_ends(), weights, 300 if setting.quick else POSES)
+    curve = pd_curve(weights, 300 if setting.quick else POSES)
     rows = [[f"{w:.2f}", float(percent)] for w, percent in zip(weights, curve, strict=True)]
     yield compared("Positive definite mass matrices [%]", ("lambda", "here"), rows)
-    yield pictured("fig_6_1", pd_ratio_figure(weights, {"the thesis's printed parameters": curve}))
+    yield pictured("fig_6_1", pd_ratio_figure(weights, curve))
     yield holds(curve[0] < 100, (curve[weights >= 1 - 1e-9] == 100).all(), (curve[weights < 1 - 1e-9] >= 90).any())
 
 
@@ -46,15 +58,19 @@ def fig_6_1(setting: Setting) -> Parts:
 PRINTED = 1.65e-3
 
 
+def nearest_to_beta_t2() -> tuple[BaseParameters, Feasibility]:
+    """The three-link robot's base parameters, and the feasible ones nearest to beta_t2, by the thesis's margin."""
+    base, given = three_link(BETA_T2)
+    robot = casid.load_robot("three_link")
+    return base, nearest_feasible(robot, base.K, given, consistency="semi", margin=1e-6)
+
+
 @item("Table 6.1")
 def table_6_1(setting: Setting) -> Parts:
     """Verdicts of both sets, and the nearest feasible one of the second."""
     verdicts = {(v.name, v.kind): v for v in three_link_verdicts()}
     second = verdicts["beta_t2", "semi"]
-    robot = casid.load_robot("three_link")
-    base = Model(robot).base
-    given = np.array([BETA_T2[leading] for leading in base.names])
-    nearest = nearest_feasible(robot, base.K, given, consistency="semi", margin=1e-6)  # the thesis's margin
+    base, nearest = nearest_to_beta_t2()
     rows, largest = [], 0.0
     for row in published.table("yoshida_table_6_1_three_link"):
         form = published.linear_form(row["expression"], base.parameter_names)
@@ -77,12 +93,6 @@ def table_6_1(setting: Setting) -> Parts:
 
 
 SEEDS, OUTER = 10, 300
-
-
-def recursion(table: dict[str, float]) -> Recursion:
-    """Of a set of base parameters."""
-    base = Model(casid.load_robot("three_link")).base
-    return Recursion(base, np.array([table[name] for name in base.names]))
 
 
 def left_by_lmi(one: Recursion) -> float:
@@ -125,7 +135,7 @@ def picture(sets: dict[str, Recursion], points: int) -> Figure:
 @item("Sec. 6.2")
 def sec_6_2(setting: Setting) -> Parts:
     """Search by trial as published, regions closed in on, and the LMI."""
-    sets = {"beta_t1": recursion(BETA_T1), "beta_t2": recursion(BETA_T2)}
+    sets = {"beta_t1": Recursion(*three_link(BETA_T1)), "beta_t2": Recursion(*three_link(BETA_T2))}
     rows, left, found = list[list[object]](), dict[str, tuple[float, float]](), dict[str, int]()
     for name, one in sets.items():
         best, where = most_left(one)

@@ -28,7 +28,7 @@ from papers.methods.earlier import mata_eigenvalues, prior
 from papers.methods.feasible_set import FeasibleSet, conic, epigraph, feasibility_test, least_squares, lmi, minors
 from papers.methods.regression import Answer, Regression, random_regression
 from papers.methods.sdpa import read_sdpa, solve_sdpa, write_sdpa
-from papers.methods.yoshida import BETA_T1, BETA_T2
+from papers.methods.yoshida import BETA_T1, BETA_T2, three_link
 from papers.pictures import panels
 
 item = items_of("sousa2014")
@@ -398,8 +398,7 @@ def constrained(base: BaseParameters, R: Array, rho: Array, dependent: bool) -> 
 @item("Sec. 3.5")
 def sec_3_5(setting: Setting) -> Parts:
     """The same optimum by every form; and a set that is infeasible, yet feasible in what it shows."""
-    base, rng = Model(casid.load_robot("three_link")).base, np.random.default_rng(35)
-    target = np.array([BETA_T2[name] for name in base.names])
+    (base, target), (_, feasible), rng = three_link(BETA_T2), three_link(BETA_T1), np.random.default_rng(35)
     W = rng.normal(size=(3 * SAMPLES, base.rank))
     w = W @ target + 0.1 * rng.normal(size=len(W))
     analytic = np.linalg.lstsq(W, w, rcond=None)[0]
@@ -408,7 +407,6 @@ def sec_3_5(setting: Setting) -> Parts:
     rho = Q.T @ w
     whole, reduced = ols_by_sdp(W, w), ols_by_sdp(R, rho, least)
     standard, based = constrained(base, R, rho, False), constrained(base, R, rho, True)
-    feasible = np.array([BETA_T1[name] for name in base.names])
     hat = np.zeros(30)
     hat[list(base.independent)] = feasible
     own = min(float(np.linalg.eigvalsh(spatial_inertia(hat[k : k + 10]))[0]) for k in (0, 10, 20))

@@ -40,9 +40,9 @@ def parameters(name: str) -> Array:
 
     Torques, mass matrix and motion depend on the base parameters alone (Sousa 2014, Sec. 2.5.1).
     """
-    beta = [float(row[SETS[name]]) for row in published.table("wam_table_4_9_feasible_estimates")]
     pi = np.zeros(len(model().parameter_names))
-    pi[list(model().base.independent)] = beta
+    rows = published.table("wam_table_4_9_feasible_estimates")
+    pi[list(model().base.independent)] = published.column(rows, SETS[name])
     return pi
 
 
@@ -78,7 +78,7 @@ def trajectory_b() -> Trajectory:
 def gains(table: str) -> tuple[Array, Array]:
     """Gains ``Kp, Kd`` of a table."""
     rows = published.table(table)
-    return np.array([float(row["Kp"]) for row in rows]), np.array([float(row["Kd"]) for row in rows])
+    return published.column(rows, "Kp"), published.column(rows, "Kd")
 
 
 @dataclass(frozen=True)

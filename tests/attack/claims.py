@@ -45,7 +45,6 @@ class Tally:
     """What one or many attacks came to."""
 
     problems: int = 0
-    solves: int = 0
     optimal: int = 0
     feasible: int = 0
     stopped: int = 0
@@ -75,12 +74,12 @@ def methods_of(seed: int) -> list[str]:
     return ["direct", list(METHODS)[1 + round_of(seed) % (len(METHODS) - 1)]]
 
 
-def attack_one(seed: int, kind: str | None = None, methods: Sequence[str] | None = None, effort: float = 1.0) -> Tally:
+def attack_one(seed: int, kind: str | None = None, methods: Sequence[str] | None = None) -> Tally:
     """Every claim about the problem of one seed."""
     began, tally = time.process_time(), Tally(problems=1)
     attack = make(seed, kind)
     rng = np.random.default_rng([10, seed])
-    points = feasible_points(attack, rng, effort)
+    points = feasible_points(attack, rng)
     if attack.violations(attack.truth[:, None])[0] > EXACT:  # rounding of a bound that the truth touches
         points = points[:, :0]
     tally.points = points.shape[1]
@@ -91,7 +90,6 @@ def attack_one(seed: int, kind: str | None = None, methods: Sequence[str] | None
     for method in methods:
         found = _tried(attack, tally, method, lambda m=method: _solved(attack, m, seed))
         if found is not None:
-            tally.solves += 1
             solutions[method] = found
             _check_solution(attack, method, found, points, tally)
     # what the methods found, drawn to where it is feasible to rounding, is held against all their bounds

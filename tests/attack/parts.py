@@ -19,7 +19,7 @@ from tests.attack.quantities import in_numpy, pseudo_inertias
 _ROUNDING = 1e-9
 
 
-def many_points(attack: Attack, rng: np.random.Generator, rounds: int = 6) -> np.ndarray:
+def many_points(attack: Attack, rng: np.random.Generator) -> np.ndarray:
     """Feasible points far apart, shape (N, K): the best, the extreme in some parameters, and random ones around."""
     points = feasible_points(attack, rng, 0.5)
     if not points.shape[1]:
@@ -28,7 +28,7 @@ def many_points(attack: Attack, rng: np.random.Generator, rounds: int = 6) -> np
     for k in rng.choice(len(attack.truth), min(3, len(attack.truth)), replace=False):
         sign = float(rng.choice([-1.0, 1.0]))
         found.append(walk(attack, attack.truth, lambda x, k=k, s=sign: s * x[k], rng, 15)[:, None])
-    for _ in range(rounds):
+    for _ in range(6):
         centre = found[int(rng.integers(len(found)))][:, :1]
         steps = rng.normal(size=(len(attack.truth), 64)) * attack.scale[:, None] * 10.0 ** rng.uniform(-4, 1, 64)
         trial = centre + steps * (rng.random(steps.shape) < rng.choice([0.1, 1.0], 64))

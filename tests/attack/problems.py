@@ -33,23 +33,9 @@ from tests.attack.quantities import (
 
 _ENTRIES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 KINDS = (
-    "convex",
-    "smooth",
-    "piecewise",
-    "mixed",
-    "soft",
-    "semi",
-    "extras",
-    "thin",
-    "units",
-    "many",
-    "free",
-    "calls",
-    "domains",
-    "labels",
-    "loose",
-    "objectives",
-)
+    "convex", "smooth", "piecewise", "mixed", "soft", "semi", "extras", "thin", "units", "many", "free", "calls",
+    "domains", "labels", "loose", "objectives",
+)  # fmt: skip
 
 
 def round_of(seed: int) -> int:
@@ -177,7 +163,7 @@ def make(seed: int, kind: str | None = None) -> Attack:
         names = ["(lx1/m1)", "either_or 0 >= 0", "(m1<3) is true"][: int(rng.integers(1, 4))]
     limits = np.array([[[0.0, np.inf], [-np.inf, np.inf], [-1.0, 2.0]][int(rng.integers(3))] for _ in names])
     limits = limits.reshape(-1, 2)
-    cones = tuple(_cone(kind, rng) for _ in range(n))
+    cones = n * ({"semi": "semi", "free": "none"}.get(kind, "full"),)
     bodies = [(flat_body if c != "full" and rng.random() < 0.5 else random_body)(rng, m, s)
               for c, m, s in zip(cones, mass, length, strict=True)]  # fmt: skip
     bodies = [-b if c == "none" and rng.random() < 0.4 else b for c, b in zip(cones, bodies, strict=True)]
@@ -185,7 +171,9 @@ def make(seed: int, kind: str | None = None) -> Attack:
     robot = Robot(f"attack{seed}", tuple(Joint(f"j{k + 1}", "revolute", k - 1, Link(f"link{k + 1}")) for k in range(n)))
     variables = link_variables(robot, {name: tuple(limit) for name, limit in zip(names, limits, strict=True)})
     scene = Scene(mass, length, in_numpy(truth, n))
-    scale = np.concatenate([*(_scales(m, s) for m, s in zip(mass, length, strict=True)), np.ones(len(names))])
+    scale = np.concatenate(
+        [*(m * s ** np.repeat([2, 1, 0], [6, 3, 1]) for m, s in zip(mass, length, strict=True)), np.ones(len(names))]
+    )
     own, bounds = _physical_bounds(rng, kind, variables, scene, truth)
     more, hostile = _hostile(rng, kind, variables, scene, truth)
     smallest = min(
@@ -223,14 +211,6 @@ def _other_objective(rng, problem, fit, scene, constraints):
             continue
         return fit, own, made
     return problem.objective, None, problem
-
-
-def _cone(kind: str, rng: np.random.Generator) -> str:
-    return {"semi": "semi", "free": "none"}.get(kind, "full")
-
-
-def _scales(mass: float, length: float) -> np.ndarray:
-    return np.array([mass * length**2] * 6 + [mass * length] * 3 + [mass])
 
 
 def _objective(rng, truth, scale, n, mass, length, names) -> LeastSquares:

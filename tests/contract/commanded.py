@@ -43,9 +43,9 @@ def arm(load_mass: float = 0.0) -> Robot:
 
 
 @cache
-def arm_file(load_mass: float = 0.0) -> Path:
-    path = folder(f"arm{load_mass:g}.toml")
-    write_robot(arm(load_mass), path)
+def arm_file() -> Path:
+    path = folder("arm.toml")
+    write_robot(arm(), path)
     return path
 
 

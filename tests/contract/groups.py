@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.contract import commanded, identified, retrieved
 from tests.contract.case import Case
-from tests.contract.recordings import Absent as Absent
 
 GROUPS: dict[str, dict[str, Case]] = {
     "identified": identified.CASES,

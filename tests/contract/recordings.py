@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from benchmarks.measure import data_folder
+from benchmarks.recordings import RAW, kinova_raw
 
 import casid
-from casid.description import Inertial, Joint, Link, Robot
-from casid.measurement import read_dataset
+from casid.description import Inertial, Robot
 from casid.testing import blind, random_robot
 
 Array = np.ndarray
@@ -19,84 +19,9 @@ Case = tuple[Robot, casid.Dataset]
 LINEAR = ("viscous", "coulomb", "offset", "rotor")
 
 
-class Absent(Exception):
-    """The data folder is not there."""
-
-
 def data(*parts: str) -> Path:
     """A file of the data folder."""
-    folder = os.environ.get("CASID_DATA")
-    if not folder:
-        raise Absent("needs recordings: set CASID_DATA to the data folder")
-    return Path(folder).joinpath(*parts)
-
-
-# ---------------------------------------------------------------------- measured
-
-
-def panda() -> Case:
-    return casid.load_robot("panda"), read_dataset(data("panda", "trajectory_1.npz"))
-
-
-def ar5() -> Case:
-    robot = casid.load_robot(data("ar5", "ar5_kinematics_only.toml"))
-    return robot, read_dataset(data("ar5", "recording.npz"))
-
-
-def ur10e() -> Case:
-    path = data("ur10e", "identification_data", "ur-20_02_10-30sec_12harm.npz")
-    gains = (10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232)
-    found = read_dataset(path, columns={"tau": "i"}, gains=gains, rows=(634, 3510))
-    return casid.load_robot("ur10e"), replace(found, t=found.t - found.t[0])
-
-
-def rokae() -> Case:
-    rows = np.genfromtxt(data("rokae_xmate", "kinematics_mdh.csv"), delimiter=",", names=True)
-    joints = []
-    for k, row in enumerate(rows):
-        a, alpha, d, theta = (float(row[name]) for name in ("a_m", "alpha_rad", "d_m", "theta_offset_rad"))
-        (ca, sa), (ct, st) = ((round(np.cos(x), 12), round(np.sin(x), 12)) for x in (alpha, theta))
-        placement = np.array(
-            [[ct, -st, 0, a], [st * ca, ct * ca, -sa, -sa * d], [st * sa, ct * sa, ca, ca * d], [0, 0, 0, 1]]
-        )
-        joints.append(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}"), placement, np.array([0, 0, 1.0])))
-    return Robot("rokae_xmate", tuple(joints)), read_dataset(data("rokae_xmate", "excitation.npz"), rate=1000.0)
-
-
-def kinova() -> Case:
-    path = data("kinova_gen3", "opti_traj_testing1.npz")
-    columns = {"t": "t_ms", "tau": "tau_current"}
-    found = read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
-    return blind(casid.load_robot("kinova_gen3_currents")), found
-
-
-def ur10() -> Case:
-    robot = casid.load_robot(data("ur10_unisa", "ur10_unisa.toml"))
-    return robot, read_dataset(data("ur10_unisa", "exciting_trajectory.npz"))
-
-
-def kr300() -> Case:
-    columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
-    gains = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
-    zero = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
-    path = data("kr300", "recording_A.npz")
-    found = read_dataset(path, columns=columns, degrees=True, gains=gains, position_offset=zero)
-    return casid.load_robot(data("kr300", "kr300.toml")), found
-
-
-def tx40() -> Case:
-    reduction = np.diag([32.0, 32, 45, -48, 45, 32])
-    reduction[5, 4] = 32
-    found = read_dataset(
-        data("tx40", "recording.npz"), columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
-        transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0], between=(0.0, 7.5),
-    )  # fmt: skip
-    return casid.load_robot("tx40"), found
-
-
-def wam() -> Case:
-    found = read_dataset(data("wam7", "two_joint_recording.npz"))
-    return casid.load_robot("wam7"), replace(found, t=found.t - found.t[0])
+    return data_folder().joinpath(*parts)
 
 
 # ---------------------------------------------------------------------- simulated
@@ -226,8 +151,7 @@ SIMULATED: dict[str, Callable[[], Case]] = {
     "kuka_iiwa": lambda: _made(casid.load_robot("kuka_iiwa"), 13, mounted=(9.80665, 0.0, 0.0)),
     "panda": lambda: _made(casid.load_robot("panda"), 14, known=True),
 }
-#: Measured recordings.
-MEASURED: dict[str, Callable[[], Case]] = {
-    "panda": panda, "ar5": ar5, "ur10e": ur10e, "rokae": rokae, "kinova": kinova, "ur10": ur10, "kr300": kr300,
-    "tx40": tx40, "wam": wam,
-}  # fmt: skip
+#: Measured recordings; the Kinova's robot is the one that the package holds.
+MEASURED: dict[str, Callable[[], Case]] = {name.lower(): read for name, read in RAW.items()} | {
+    "kinova": lambda: (blind(casid.load_robot("kinova_gen3_currents")), kinova_raw()),
+}

@@ -77,19 +77,24 @@ def test_every_law_is_simulated(law: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(rate[plant.n : 2 * plant.n], expected, rtol=1e-9, atol=1e-9)
 
 
+def ur10e_with(terms: str, folder: Path) -> Path:
+    """A file of the UR10e with terms of its first joint."""
+    path = folder / "arm.toml"
+    write_robot(load_robot("ur10e"), path)
+    before, link, after = path.read_text(encoding="utf-8").partition("[joint.link]")
+    path.write_text(f"{before}terms = {{ {terms} }}\n\n{link}{after}", encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("law", ["stribeck", "loadstribeck"])
 def test_a_law_that_was_read_is_its_formula(law: str, tmp_path: Path) -> None:
     """Numbers written by hand into a file, against numpy."""
     robot, rng = load_robot("ur10e"), np.random.default_rng(3)
     by_hand = {
-        "stribeck": "terms = { fv = 0.3, fc = 2.0, fs = 1.5, fo = -0.2, stribeck = { width = 0.02, speed = 0.1 } }",
-        "loadstribeck": "terms = { fl = 0.1, fls = 0.05, loadstribeck = { speed = 0.1 } }",
+        "stribeck": "fv = 0.3, fc = 2.0, fs = 1.5, fo = -0.2, stribeck = { width = 0.02, speed = 0.1 }",
+        "loadstribeck": "fl = 0.1, fls = 0.05, loadstribeck = { speed = 0.1 }",
     }
-    write_robot(robot, tmp_path / "arm.toml")
-    text = (tmp_path / "arm.toml").read_text(encoding="utf-8")
-    first = text.index("[joint.link]")
-    (tmp_path / "arm.toml").write_text(f"{text[:first]}{by_hand[law]}\n\n{text[first:]}", encoding="utf-8")
-    read = load_robot(tmp_path / "arm.toml")
+    read = load_robot(ur10e_with(by_hand[law], tmp_path))
     model, plain = Model.of_parameters(read, read.parameters), Model(robot)
     for _ in range(5):
         q, dq, ddq = rng.normal(size=(3, robot.n)) * [[1], [0.1], [1]]
@@ -133,12 +138,9 @@ def test_the_load_of_a_locked_joint_is_carried(tmp_path: Path) -> None:
     ],
 )
 def test_a_shape_that_is_missing_or_wrong_is_named(terms: str, says: str, tmp_path: Path) -> None:
-    write_robot(load_robot("ur10e"), tmp_path / "arm.toml")
-    text = (tmp_path / "arm.toml").read_text(encoding="utf-8")
-    first = text.index("[joint.link]")
-    (tmp_path / "arm.toml").write_text(f"{text[:first]}terms = {{ {terms} }}\n\n{text[first:]}", encoding="utf-8")
+    path = ur10e_with(terms, tmp_path)
     with pytest.raises(CasidError, match=says):
-        read = load_robot(tmp_path / "arm.toml")
+        read = load_robot(path)
         Model.of_parameters(read, read.parameters)
 
 

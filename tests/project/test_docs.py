@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,9 @@ import typer
 
 import casid
 from casid.cli import app
+from casid.errors import DatasetError
+from casid.files import parse_toml
 from casid.retrieval import link_variables
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md"))]}
@@ -82,7 +78,7 @@ def test_functions_that_pages_name_are_public() -> None:
 @pytest.mark.parametrize("page", pages_with("toml"))
 def test_toml_of_a_page_is_valid(page: str) -> None:
     for block in blocks(page, "toml"):
-        assert tomllib.loads(block)
+        assert parse_toml(block, page, DatasetError)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "\ncasid " in "".join(blocks(page, "sh"))])

@@ -11,20 +11,19 @@ from tests.scripts.needs import needs_data
 pytest.importorskip("clarabel", reason="needs the extra test")
 
 from papers.catalogue import PAPERS, Claim
-from papers.gaz2019 import constant
+from papers.gaz2019 import ConstantPenalties
 from papers.item import Status
 from papers.methods.feasible_set import lmi
 from papers.methods.penalties import PenalisedRetrieval
 from papers.methods.regression import random_regression
-from papers.methods.yoshida import BETA_T1, BETA_T2, Recursion, least_lyy, most_left, walk
+from papers.methods.yoshida import BETA_T1, BETA_T2, Recursion, least_lyy, most_left, three_link, walk
 from papers.page import overview, tally
 from papers.sousa2014_theory import by_lmi, closed_form, planar_arm, with_prior
 
 
 @pytest.fixture(scope="module")
 def recursions():
-    base = Model(casid.load_robot("three_link")).base
-    return [Recursion(base, np.array([table[name] for name in base.names])) for table in (BETA_T1, BETA_T2)]
+    return [Recursion(*three_link(table)) for table in (BETA_T1, BETA_T2)]
 
 
 @pytest.mark.claim("the recursion of Yoshida and Khalil decides their example as the matrix inequality does")
@@ -48,8 +47,9 @@ def test_the_least_lyy_makes_the_inertia_singular():
 
 
 def test_constant_penalties_count_violations_and_have_no_slope():
-    problem = PenalisedRetrieval.of(casid.load_problem("panda_retrieval"))
-    steps, p = constant(problem), problem.uniform(np.random.default_rng(0), 5)
+    panda = casid.load_problem("panda_retrieval")
+    problem, steps = PenalisedRetrieval.of(panda), ConstantPenalties.of(panda)
+    p = problem.uniform(np.random.default_rng(0), 5)
     broken = (problem.violations(p) > 1e-6).sum(axis=1)
     assert broken.max() > 0
     assert_allclose(steps.value(p, 30.0), problem.phi(p) + 30.0 * broken, rtol=1e-12)

@@ -26,15 +26,8 @@ def test_every_row_is_short_or_has_a_quick_form_that_says_what_it_leaves_out(row
 
 def test_rows_asked_for_by_name_that_have_no_quick_form_are_a_wrong_command():
     """In a process of its own, as a user starts it."""
-    program = [
-        sys.executable,
-        str(ROOT / "scripts" / "acceptance.py"),
-        "learning",
-        "--quick",
-        "--only",
-        "tracking NMSE",
-    ]
-    left = subprocess.run(program, capture_output=True, text=True)
+    program = [sys.executable, str(ROOT / "scripts" / "acceptance.py"), "learning", "--quick", "--only"]
+    left = subprocess.run([*program, "tracking NMSE"], capture_output=True, text=True)
     assert left.returncode == 2
     assert "no row with 'tracking NMSE' in its name has a quick form: measure it without --quick" in left.stderr
 

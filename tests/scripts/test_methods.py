@@ -9,12 +9,7 @@ pytest.importorskip("clarabel", reason="needs the extra test")
 
 from papers.methods.comparison import casid_answer
 from papers.methods.earlier import EigenvalueStep, mata_eigenvalues, mata_ipopt
-from papers.methods.feasible_set import (
-    FeasibleSet,
-    closest_feasible,
-    feasibility_test,
-    lmi,
-)
+from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test, lmi
 from papers.methods.point_masses import grid, mass_map, point_masses
 from papers.methods.reduction import model_reduction, reductions
 from papers.methods.regression import random_link, random_regression

@@ -41,7 +41,7 @@ def test_no_item_is_missing_and_each_says_how():
 
 def test_without_the_data_folder_an_item_says_what_it_needs(monkeypatch, tmp_path):
     monkeypatch.setenv("CASID_DATA", str(tmp_path))
-    item = next(item for item in paper_of("sousa2014").items if item.name == "Table 4.1")
+    item = paper_of("sousa2014").item("Table 4.1")
     assert "CASID_DATA" in compute(item, Setting(quick=True)).missing
 
 
@@ -128,38 +128,36 @@ def wam():
     return wam_data(0, ("A",), periods=1)
 
 
+def renewed(paper, old="", outcome=None, missing="", others="later"):
+    """The page after its first item was computed; sections of the others stay as they are in an old page."""
+    first, *rest = paper.items
+    return page(paper, [Done(first, outcome, missing), *(Done(item, None, others) for item in rest)], False, old, rest)
+
+
 def test_a_renewed_page_keeps_the_other_sections():
     paper = paper_of("sutanto2020")
-    first, *rest = paper.items
-    old = page(paper, [Done(first, None, "old words"), *(Done(item, None, "kept words") for item in rest)], False)
-    made = [Done(first, None, "new words"), *(Done(item, None, "lost words") for item in rest)]
-    text = page(paper, made, False, old, rest)
-    assert "new words" in text and text.count("kept words") == len(rest)
+    old = renewed(paper, missing="old words", others="kept words")
+    text = renewed(paper, old, missing="new words", others="lost words")
+    assert "new words" in text and text.count("kept words") == len(paper.items) - 1
     assert "old words" not in text and "lost words" not in text
-    assert page(paper, made, False, text, rest) == text
+    assert renewed(paper, text, missing="new words", others="lost words") == text
 
 
 def test_what_cannot_be_computed_says_why_and_keeps_what_was_computed():
     paper = paper_of("sutanto2020")
-    first, *rest = paper.items
-    later = [Done(item, None, "later") for item in rest]
-    waiting = page(paper, [Done(first, None, "waits"), *later], False)
-    refused = page(paper, [Done(first, None, "needs a package"), *later], False, waiting, rest)
+    refused = renewed(paper, renewed(paper, missing="waits"), missing="needs a package")
     assert "needs a package" in refused and "waits" not in refused
-    good = page(paper, [Done(first, Outcome(words=("a result",))), *later], False, refused, rest)
+    good = renewed(paper, refused, Outcome(words=("a result",)))
     assert "a result" in good and "needs a package" not in good
-    assert page(paper, [Done(first, None, "needs a package"), *later], False, good, rest) == good
+    assert renewed(paper, good, missing="needs a package") == good
 
 
 def test_a_page_counts_what_holds_also_in_kept_sections():
     paper = paper_of("gaz2019")
-    first, *rest = paper.items
-    checks = (Check("one", True), Check("two of beta*", False))
-    one = [Done(first, Outcome(checks=checks)), *(Done(item, None, "later") for item in rest)]
-    text = page(paper, one, False)
+    text = renewed(paper, outcome=Outcome(checks=(Check("one", True), Check("two of beta*", False))))
     assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced, differs | 1 of 2 |" in text
     later = [Done(item, None, "not now") for item in paper.items]
-    assert "| reproduced, differs | 1 of 2 |" in page(paper, later, False, text, [first])
+    assert "| reproduced, differs | 1 of 2 |" in page(paper, later, False, text, paper.items[:1])
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
@@ -181,17 +179,14 @@ def test_an_unexpected_verdict_in_either_direction_is_a_change():
     assert Check("true", True).changed is False and Check("true", False).changed
     assert Check("known to differ", False, False).changed is False and Check("known to differ", True, False).changed
     paper = paper_of("gaz2019")
-    first, *rest = paper.items
-    later = [Done(item, None, "later") for item in rest]
-    text = page(paper, [Done(first, Outcome(checks=(Check("one", True, False),))), *later], False)
-    assert CHANGED in text
-    text = page(paper, [Done(first, Outcome(checks=(Check("one", False, False),))), *later], False)
+    assert CHANGED in renewed(paper, outcome=Outcome(checks=(Check("one", True, False),)))
+    text = renewed(paper, outcome=Outcome(checks=(Check("one", False, False),)))
     assert CHANGED not in text and "| reproduced, differs | 0 of 1 |" in text
 
 
 def test_the_exit_code_tells_a_changed_verdict(tmp_path, monkeypatch):
     paper = paper_of("gaz2019_supplement")
-    item = next(one for one in paper.items if one.name == "Sec. V")
+    item = paper.item("Sec. V")
     for verdict, code in (
         (Check("one", False, False), False),
         (Check("one", True, False), True),
@@ -214,7 +209,7 @@ REPEATABLE = [
 @pytest.mark.claim("pages equal a fresh run, with the recorded verdicts")
 @pytest.mark.parametrize(("key", "name"), REPEATABLE)
 def test_the_page_is_what_a_fresh_run_gives(key, name):
-    item = next(item for item in paper_of(key).items if item.name == name)
+    item = paper_of(key).item(name)
     done = compute(item, Setting())
     if done.missing and "CASID_DATA" in done.missing:
         pytest.skip(done.missing)
@@ -252,7 +247,7 @@ def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_t
     assert errors["beta_WLS"] <= errors["beta*"] <= errors["beta*e"] + 1e-9
     assert errors["beta*"] <= errors["beta'"] + 1e-9
     triangle = wam.triangle
-    beta = wam.estimate
+    beta = wam.weighted.beta
     weighted = float(wam.weighted.weights**2 @ wam.regression.squared_errors(beta))
     assert float(np.sum((triangle[:-1, :-1] @ beta - triangle[:-1, -1]) ** 2)) < 1e-9 * weighted
     assert triangle[-1, -1] ** 2 == pytest.approx(weighted, rel=1e-9)

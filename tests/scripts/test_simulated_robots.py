@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.measure import NotMeasured
-from benchmarks.real import simulated_robots as simulated_robots
+from benchmarks.real import robots, simulated_robots
 
 from casid.description import load_robot
 
@@ -25,7 +25,7 @@ def test_moments_of_inertia_beyond_the_reach_are_placeholders() -> None:
 def test_a_robot_of_placeholders_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated_robots, "placeholders", lambda robot: True)
     try:
-        simulated_robots.chain(*simulated_robots.JUDGED["UR3"])
+        robots.chain(*simulated_robots.JUDGED["UR3"])
     except NotMeasured:
         pytest.skip("needs example-robot-data")
     with pytest.raises(NotMeasured, match="placeholders"):

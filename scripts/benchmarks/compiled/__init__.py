@@ -11,7 +11,7 @@ import shutil
 import time
 import timeit
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, need_compiler, process, scratch
-from benchmarks.pinocchio import build, parameter_map, relative_error, symmetric
+from benchmarks.measure import ROOT, NotMeasured, Rows, need, need_compiler, process, scratch
+from benchmarks.pinocchio import answers, build, parameter_map, relative_error
 from casid.codegen import CFunction, Function, batch_source, digest, operation_count, scalar_source
 from casid.codegen._compiler import cached_file
 from casid.description import Joint, Link, Robot
@@ -32,7 +32,7 @@ from casid.inertia import express_in, from_standard, link_slice, to_standard
 
 MEASURES = row = Rows()
 
-SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
+SOURCES = ROOT / "scripts" / "examples" / "controller"
 
 
 @dataclass(frozen=True)
@@ -294,18 +294,15 @@ def operations() -> tuple[str, bool]:
             folded = operation_count(numbers.inverse_dynamics)
             based = operation_count(model.with_base_parameters().inverse_dynamics)
             standard = operation_count(model.inverse_dynamics)
-            text = f"base parameters as numbers {folded.multiplications}/{folded.additions}"
-            text += f", as argument {based.multiplications}/{based.additions}"
-            text += f", standard {standard.multiplications}/{standard.additions}"
+            counts = {"base parameters as numbers": folded, "as argument": based, "standard": standard}
+            text = ", ".join(f"{what} {own.multiplications}/{own.additions}" for what, own in counts.items())
             lines.append(f"{name}{' with viscous and Coulomb friction' if terms else ''}: {text}")
             if name == "panda":
                 met &= bool(terms) or (folded.multiplications <= 340 and folded.additions <= 275)
             else:  # the table does not say whether friction is counted: both must do
-                published = PUBLISHED[name]
-                met &= folded.multiplications < 0.7 * published.multiplications
-                met &= folded.additions < 0.7 * published.additions
-                met &= based.multiplications < 0.7 * published.multiplications
-                met &= based.additions < 0.7 * published.additions
+                for own in (folded, based):
+                    met &= own.multiplications < 0.7 * PUBLISHED[name].multiplications
+                    met &= own.additions < 0.7 * PUBLISHED[name].additions
     return "\n".join(lines), met
 
 
@@ -402,40 +399,17 @@ def _batch_against_graph(graph: ca.Function, values: dict[str, np.ndarray]) -> f
 def _against_pinocchio(
     robot: Robot, library: LoadedLibrary, pi: np.ndarray, values: dict[str, np.ndarray]
 ) -> dict[str, float]:
-    pin = need("pinocchio")
-    model, data = build(robot, pi)
-    T = parameter_map(robot)
+    peer, data = build(robot, pi)
     rng = np.random.default_rng(12)
     errors: dict[str, float] = {}
-
-    def call(name: str, *state: np.ndarray) -> tuple[np.ndarray, ...]:
-        f = library[name]
-        result = f(*state, *(values[key] for key in f.name_in() if key in values))
-        return result if isinstance(result, tuple) else (result,)
-
     for _ in range(10):
-        q, dq, ddq = rng.uniform(-1.5, 1.5, (3, robot.n))
-        at = (model, data, q)
-        tau, gravity = pin.rnea(*at, dq, ddq).copy(), pin.computeGeneralizedGravity(*at).copy()
-        both = [[np.array(part) for part in parts] for parts in (
-            pin.computeRNEADerivatives(*at, dq, ddq), pin.computeABADerivatives(*at, dq, tau)
-        )]  # fmt: skip
-        inverse, forward = ((first, second, symmetric(third)) for first, second, third in both)
-        expected: dict[str, tuple[tuple[np.ndarray, ...], Sequence[np.ndarray]]] = {
-            "inverse_dynamics": ((q, dq, ddq), (tau,)),
-            "gravity": ((q,), (gravity,)),
-            "coriolis": ((q, dq), (pin.nonLinearEffects(*at, dq) - gravity,)),
-            "mass_matrix": ((q,), (symmetric(pin.crba(*at)),)),
-            "inverse_mass_matrix": ((q,), (symmetric(pin.computeMinverse(*at)),)),
-            "forward_dynamics": ((q, dq, tau), (pin.aba(*at, dq, tau).copy(),)),
-            "regressor": ((q, dq, ddq), (pin.computeJointTorqueRegressor(*at, dq, ddq) @ T,)),
-            "inverse_dynamics_derivatives": ((q, dq, ddq), inverse),
-            "forward_dynamics_derivatives": ((q, dq, tau), forward),
-            "kinetic_energy": ((q, dq), (np.array([pin.computeKineticEnergy(*at, dq)]),)),
-        }
-        for name, (state, truths) in expected.items():
-            found = [relative_error(value, true) for value, true in zip(call(name, *state), truths, strict=True)]
-            errors[name] = max(errors.get(name, 0.0), *found)
+        for name, (state, truths) in answers(robot, peer, data, *rng.uniform(-1.5, 1.5, (3, robot.n))).items():
+            if name not in library:
+                continue
+            f = library[name]
+            result = f(*state, *(values[key] for key in f.name_in() if key in values))
+            pairs = zip(result if isinstance(result, tuple) else (result,), truths, strict=True)
+            errors[name] = max(errors.get(name, 0.0), *(relative_error(value, true) for value, true in pairs))
     return errors
 
 

@@ -19,7 +19,7 @@ from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
 from benchmarks.doors.peak import LANES, LENGTH, LOOPS, arithmetic, fastest
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
-from benchmarks.measure import Rows, need, need_compiler, process
+from benchmarks.measure import Result, Rows, need, need_compiler, process
 from benchmarks.pinocchio import build
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared
 from casid.dynamics import Model, inverse_dynamics_derivatives
@@ -28,7 +28,6 @@ MEASURES = row = Rows()
 
 SAMPLES = 4096
 CASID = Path(casid.__file__).parent
-Result = tuple[str, bool]
 
 
 def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float:

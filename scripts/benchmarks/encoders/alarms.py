@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.encoders import simulated
-from benchmarks.encoders.measured import go2, one_joint, so101, xl330
+from benchmarks.encoders.measured import go2, one_column, one_joint, so101, so101_recordings, xl330
 from benchmarks.measure import Rows, data_folder
 from benchmarks.results import digest, measured
 from casid.description import Robot
@@ -36,18 +35,14 @@ EVERY = 7
 def sets() -> dict[str, Set]:
     """All recordings of each robot, whole, and what is known of its servos."""
     folder, arm, legs, servo = data_folder(), so101(), go2(), xl330()
-    with (folder / "so101" / "table.csv").open(encoding="utf-8") as table:
-        names = [row["name"] for row in csv.DictReader(table)]
-    files = [(name, np.load(folder / "so101" / f"{name}.npz")) for name in names]
-    whole = tuple(CommandRecording(z["t"], z["q"][:, :5], z["q_des"][:, :5], name=name) for name, z in files)
     z = np.load(folder / "go2" / "go2_train.npz")
     single = []
     for path in sorted((folder / "servos").glob("sts3250_*.npz")):
         s = np.load(path)
-        q, u = (np.asarray(s[key], dtype=float).reshape(-1, 1) for key in ("q", "q_des"))
+        q, u = one_column(s, "q", "q_des")
         single.append(CommandRecording(s["t"], q, u, s["torque_enable"].astype(float), name=path.stem))
     return {
-        "SO-101": (arm.robot, None, whole),
+        "SO-101": (arm.robot, None, tuple(data for _, data in so101_recordings())),
         "Go2": (legs.robot, legs.servo, (CommandRecording(z["t"], z["q"], z["q_des"], name="traj_0"),)),
         "XL330": (servo.robot, servo.servo, (*servo.train, *servo.test)),
         "STS3250": (one_joint("sts3250", "revolute", 1.13, "0 0 -0.12", "0 1 0"), None, tuple(single)),

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.encoders.measured import Bench, emps, found, go2, so101, xl330
-from benchmarks.measure import Rows, data_folder, need, scratch
-from casid.drives import (
-    CommandIdentification,
-    CommandRecording,
-    FreeRuns,
-    SimulationOptions,
-    held_commands,
-    identify_from_commands,
-    write_mjcf,
-)
-from casid.drives._servo import TERMS_WITHOUT_PLACE, UNLIMITED
+from benchmarks.encoders.measured import Bench, emps, emps_recording, found, go2, replayed, so101, xl330
+from benchmarks.measure import Rows, need, scratch
+from casid.drives import CommandRecording, FreeRuns, SimulationOptions, identify_from_commands, write_mjcf
+from casid.drives._servo import TERMS_WITHOUT_PLACE
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, ols
-from casid.testing import MuJoCo
 
 row = Rows()
 
@@ -56,9 +46,7 @@ def free_run(bench: Bench, test: CommandRecording, runs: FreeRuns, theta: np.nda
 def terms_by_default(names: tuple[str, ...] = tuple(PARTS)) -> tuple[str, bool]:
     """The default call on a part of the record beside its four parameters alone and IDIM-LS on the same samples."""
     bench, texts, met = emps(), list[str](), True
-    z = np.load(data_folder() / "emps" / "estimation.npz")
-    q, tau = (np.asarray(z[key], dtype=float).reshape(-1, 1) for key in ("q", "tau"))
-    whole = CommandRecording(np.ravel(z["t"]), q, 0.0 * q, torque=tau, name="emps")
+    whole = emps_recording()
     for name in names:
         train, test = (whole.rows(slice(*(round(share * len(whole)) for share in part))) for part in PARTS[name])
         made, plain = (
@@ -73,35 +61,6 @@ def terms_by_default(names: tuple[str, ...] = tuple(PARTS)) -> tuple[str, bool]:
         )
         met = met and own <= four and own <= 0.9 * squares
     return "; ".join(texts), met
-
-
-def replayed(path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
-    """Positions in MuJoCo by steps near the file's, under delayed commands, its actuators set as the recording says.
-
-    A file has the gains of one setting; a servo that is off, has another voltage or another setting is that one scaled.
-    """
-    engine, start, table = MuJoCo(path, made.robot), made.runs.of([data]).pieces[0].start, made.table
-    model, a, n = engine.model, engine.driving, data.n
-    step = float(model.opt.timestep)
-    engine.start(start[:n], start[n : 2 * n], step)
-    settings = [one.gain for one in made.recordings for _ in one.t]
-    setting, on = max(sorted(set(settings)), key=settings.count), data.on()
-    gain, bias, force = (np.array(getattr(model, f"actuator_{key}")) for key in ("gainprm", "biasprm", "forcerange"))
-    damping, motor = np.array(model.dof_damping), table["duty"] < UNLIMITED
-    shown = [start[:n]]
-    for k in range(len(data) - 1):
-        share, volts = on[k] / setting, on[k] / data.gain
-        model.actuator_gainprm[a, 0] = share * gain[a, 0]
-        model.actuator_biasprm[a, 0] = share * (bias[a, 0] + table["offset"]) - table["offset"]
-        model.actuator_biasprm[a, 1:3] = share[:, None] * bias[a, 1:3]
-        model.actuator_forcerange[a] = np.where(motor, volts, 1.0)[:, None] * force[a]
-        model.dof_damping[engine.order] = damping[engine.order] - np.where(motor & (on[k] == 0), table["back_emf"], 0.0)
-        steps = max(1, round((data.t[k + 1] - data.t[k]) / step))
-        edges = np.linspace(data.t[k], data.t[k + 1], steps + 1)
-        whole = [held_commands(data.t, data.q_des[:, j], edges - table["delay"][j])[1] for j in range(n)]
-        h = float(edges[1] - edges[0])
-        shown.append([engine.command(mean, h) for mean in np.diff(np.array(whole), axis=1).T / h][-1])
-    return np.array(shown)
 
 
 @row("replay of the written MJCF by MuJoCo's own step on each robot", "<= 1.05 x casid's own error on each robot",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Rows, data_folder, need, scratch
+from benchmarks.recordings import table
 from benchmarks.results import digest, measured
 from casid.description import Robot
 from casid.drives import (
@@ -28,6 +28,7 @@ from casid.drives import (
     write_mjcf,
 )
 from casid.drives._runs import Point
+from casid.drives._servo import UNLIMITED
 from casid.files import listed
 from casid.testing import MuJoCo
 
@@ -67,20 +68,28 @@ def one_joint(name: str, kind: str, mass: float, com: str, axis: str) -> Robot:
         return casid.load_robot(path)
 
 
+def one_column(z: Mapping[str, np.ndarray], *names: str) -> list[np.ndarray]:
+    """Signals of a single joint, shape (N, 1) each."""
+    return [np.asarray(z[name], dtype=float).reshape(-1, 1) for name in names]
+
+
+def so101_recordings() -> Iterator[tuple[str, CommandRecording]]:
+    """Kind and whole recording of each motion, in the order of the table."""
+    for row in table("so101/table.csv"):
+        z = np.load(data_folder() / "so101" / f"{row['name']}.npz")
+        yield row["kind"], CommandRecording(z["t"], z["q"][:, :5], z["q_des"][:, :5], name=row["name"])
+
+
 @cache
 def so101() -> Bench:
     """Five joints, the jaw locked; kinds of motion held out."""
-    folder = data_folder() / "so101"
-    robot = casid.load_robot(folder / "so101_new_calib.xml", lock={"gripper": 0.0})
+    robot = casid.load_robot(data_folder() / "so101" / "so101_new_calib.xml", lock={"gripper": 0.0})
     train, test = [], []
-    with (folder / "table.csv").open(encoding="utf-8") as table:
-        for row in csv.DictReader(table):
-            z = np.load(folder / f"{row['name']}.npz")
-            data = CommandRecording(z["t"], z["q"][:, :5], z["q_des"][:, :5], name=row["name"])
-            if KINDS.index(row["kind"]) % 2 == 1:
-                train.append(data.rows(slice(0, int(SECONDS / data.period))))
-            else:
-                test.append(data)
+    for kind, data in so101_recordings():
+        if KINDS.index(kind) % 2 == 1:
+            train.append(data.rows(slice(0, int(SECONDS / data.period))))
+        else:
+            test.append(data)
     return Bench("SO-101", robot, Servo(), tuple(train), tuple(test))
 
 
@@ -105,7 +114,7 @@ def xl330() -> Bench:
     test: list[CommandRecording] = []
     for path in sorted(folder.glob("xl330_*.npz")):
         z = np.load(path)
-        q, u = (np.asarray(z[key], dtype=float).reshape(-1, 1) for key in ("q", "q_des"))
+        q, u = one_column(z, "q", "q_des")
         t, kp = np.asarray(z["t"], dtype=float), float(z["kp"])
         on = np.asarray(z["torque_enable"], dtype=float) * np.asarray(z["volts"], dtype=float) / SUPPLY
         data = CommandRecording(t - t[0], q, u, on, kp, name=path.stem)
@@ -115,12 +124,17 @@ def xl330() -> Bench:
 
 
 @cache
+def emps_recording() -> CommandRecording:
+    """The whole record of the axis, driven by its force alone."""
+    z = np.load(data_folder() / "emps" / "estimation.npz")
+    q, tau = one_column(z, "q", "tau")
+    return CommandRecording(np.ravel(z["t"]), q, np.zeros_like(q), torque=tau, name="emps")
+
+
+@cache
 def emps() -> Bench:
     """One prismatic axis driven by a known force; the first 18,000 samples train, the rest is held out."""
-    z = np.load(data_folder() / "emps" / "estimation.npz")
-    robot = one_joint("emps", "prismatic", 1e-6, "0 0 0", "1 0 0")
-    q, tau = (np.asarray(z[key], dtype=float).reshape(-1, 1) for key in ("q", "tau"))
-    data = CommandRecording(np.ravel(z["t"]), q, np.zeros_like(q), torque=tau, name="emps")
+    robot, data = one_joint("emps", "prismatic", 1e-6, "0 0 0", "1 0 0"), emps_recording()
     mass = Unknown(lower=1.0, upper=1000.0)
     servo = Servo(kp=0.0, bias=0.0, delay=0.0, armature=mass, viscous=FREE, coulomb=FREE, offset=FREE)
     cut = 18000
@@ -375,25 +389,39 @@ def replay() -> tuple[str, bool]:
     for name, made, bar in (("with friction", one, 1.0), ("smooth", replace(one, estimates=smooth), 0.2)):
         with scratch() as folder:
             path, _ = write_mjcf(made, folder / "found.xml")
-            shown = mujoco_run(path, made, data)
+            shown = replayed(path, made, data)
         rms = 1e3 * float(np.sqrt(np.mean((shown - made.simulate(data)) ** 2)))
         met &= rms <= bar
         texts.append(f"{name} {rms:.3f} mrad")
     return "SO-101: " + ", ".join(texts), met
 
 
-def mujoco_run(path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
-    """Positions of the actuated joints in MuJoCo under the delayed commands, each held until the next."""
-    engine, start, delays = MuJoCo(path, made.robot), made.runs.of([data]).pieces[0].start, made.table["delay"]
-    engine.start(start[: data.n], start[data.n : 2 * data.n], 0.002)
-    shown = [start[: data.n]]
+def replayed(path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
+    """Positions in MuJoCo by steps near the file's, under delayed commands, its actuators set as the recording says.
+
+    A file has the gains of one setting; a servo that is off, has another voltage or another setting is that one scaled.
+    """
+    engine, start, table = MuJoCo(path, made.robot), made.runs.of([data]).pieces[0].start, made.table
+    model, a, n = engine.model, engine.driving, data.n
+    step = float(model.opt.timestep)
+    engine.start(start[:n], start[n : 2 * n], step)
+    settings = [one.gain for one in made.recordings for _ in one.t]
+    setting, on = max(sorted(set(settings)), key=settings.count), data.on()
+    gain, bias, force = (np.array(getattr(model, f"actuator_{key}")) for key in ("gainprm", "biasprm", "forcerange"))
+    damping, motor = np.array(model.dof_damping), table["duty"] < UNLIMITED
+    shown = [start[:n]]
     for k in range(len(data) - 1):
-        steps = max(1, round((data.t[k + 1] - data.t[k]) / 0.002))
+        share, volts = on[k] / setting, on[k] / data.gain
+        model.actuator_gainprm[a, 0] = share * gain[a, 0]
+        model.actuator_biasprm[a, 0] = share * (bias[a, 0] + table["offset"]) - table["offset"]
+        model.actuator_biasprm[a, 1:3] = share[:, None] * bias[a, 1:3]
+        model.actuator_forcerange[a] = np.where(motor, volts, 1.0)[:, None] * force[a]
+        model.dof_damping[engine.order] = damping[engine.order] - np.where(motor & (on[k] == 0), table["back_emf"], 0.0)
+        steps = max(1, round((data.t[k + 1] - data.t[k]) / step))
         edges = np.linspace(data.t[k], data.t[k + 1], steps + 1)
-        whole = [held_commands(data.t, data.q_des[:, j], edges - delays[j])[1] for j in range(data.n)]
+        whole = [held_commands(data.t, data.q_des[:, j], edges - table["delay"][j])[1] for j in range(n)]
         h = float(edges[1] - edges[0])
-        q = [engine.command(mean, h) for mean in np.diff(np.array(whole), axis=1).T / h]
-        shown.append(q[-1])
+        shown.append([engine.command(mean, h) for mean in np.diff(np.array(whole), axis=1).T / h][-1])
     return np.array(shown)
 
 

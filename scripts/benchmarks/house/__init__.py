@@ -13,15 +13,13 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from types import FrameType
 
-from benchmarks.measure import NotMeasured, Rows, measures, need, process, skipped, topics
+from benchmarks.measure import ROOT, NotMeasured, Rows, measures, need, process, skipped, topics
 from benchmarks.results import PRODUCT, digest, state_of, stored
 
 MEASURES = row = Rows()
 
-ROOT = Path(__file__).resolve().parents[3]
 #: Leaves of the package: nothing else imports them.
 ANNEXES = tuple(
     f"casid.{name}" for name in ("drives", "fmu", "learning", "loads", "online", "ros2", "teaching", "testing")

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch, skipped
+from benchmarks.measure import ROOT, NotMeasured, Rows, need, process, scratch, skipped
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.description import write_robot
@@ -328,7 +327,7 @@ def gaps(names: tuple[str, ...] = PHYSICAL) -> tuple[str, bool]:
     return text, max(worst) <= 1e-6 and min(least) >= -1e-9
 
 
-PROGRAM = Path(__file__).resolve().parents[2] / "baselines" / "diffnea.py"
+PROGRAM = ROOT / "scripts" / "baselines" / "diffnea.py"
 #: CPU seconds that the ladder's code may train; torque noise of the data [N.m].
 BUDGET, NOISE = 60.0, 0.05
 

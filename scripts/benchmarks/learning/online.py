@@ -261,18 +261,8 @@ class _Case:
     samples: int = 1600
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Whether the true mass lies in the two intervals, changes noticed of those that were, and how far it is off."""
-
-    inside: bool
-    alone: bool
-    noticed: int
-    changes: int
-    score: float
-
-
-def _one(case: _Case, seed: int) -> _Run:
+def _one(case: _Case, seed: int) -> tuple[bool, bool, int, int, float]:
+    """Whether the true mass lies in the two intervals, changes noticed, all changes, and how far the mass is off."""
     rng = np.random.default_rng([11, seed])
     model = Model(casid.load_robot(case.robot))
     pi = model.robot.standard_parameters()
@@ -292,27 +282,26 @@ def _one(case: _Case, seed: int) -> _Run:
     online.update(q, dq, ddq, tau, t)
     estimate = online.estimate()
     low, high = estimate.intervals["m"]
-    alone = estimate.interval
+    alone = estimate.interval[0] <= mass <= estimate.interval[1]
     noticed = sum(
         any(start <= change / _PERIOD < stop for change in online.changes)
         for start, stop in zip(case.starts, (*case.starts[1:], case.samples), strict=True)
     )
     sd = float(np.sqrt(estimate.covariance[9, 9]))
     score = (estimate.information.estimate[9] - mass) / sd
-    return _Run(low <= mass <= high, alone[0] <= mass <= alone[1], noticed, len(online.changes), float(score))
+    return low <= mass <= high, alone, noticed, len(online.changes), float(score)
 
 
 def _runs(case: _Case, count: int) -> tuple[str, bool]:
     """Bars: 95 % inside, and of the stated 95 % of the mass alone as many as 99 of 100 such samples have."""
     with ProcessPoolExecutor(2) as pool:
-        runs = list(pool.map(partial(_one, case), range(count), chunksize=5))
-    inside, alone = sum(r.inside for r in runs), sum(r.alone for r in runs)
-    noticed, steps = sum(r.noticed for r in runs), count * len(case.starts)
-    others = sum(r.changes for r in runs) - noticed
+        *counted, scores = zip(*pool.map(partial(_one, case), range(count), chunksize=5), strict=True)
+    inside, alone, noticed, changes = map(sum, counted)
+    steps, others = count * len(case.starts), changes - noticed
     low, high = binom.interval(0.99, count, 0.95)
     return (
         f"{case.name}: {inside} of {count} inside (mass alone, 95 %: {alone}; error over its stated deviation "
-        f"{np.std([r.score for r in runs]):.2f}), {noticed} of {steps} steps noticed, {others} other alarms",
+        f"{np.std(scores):.2f}), {noticed} of {steps} steps noticed, {others} other alarms",
         inside >= 0.95 * count and bool(low <= alone <= high),
     )
 
@@ -360,11 +349,10 @@ def exported() -> tuple[str, bool]:
     model, data = panda_model(), panda()
     fit = wls(compress(model, data))
     pi = np.linalg.lstsq(model.base.K, fit.beta, rcond=None)[0]
-    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
     rows = np.concatenate([data.q, data.dq, data.ddq, data.tau], axis=1)
     estimators: dict[str, Online | OnlineLoad] = {
         "robot": Online.from_fit(fit, plausible(model), forgetting=0.999),
-        "load": OnlineLoad(model, pi, fit.weights, body, forgetting=0.999),
+        "load": OnlineLoad(model, pi, fit.weights, _BODY, forgetting=0.999),
     }
     texts, ok = [], True
     with scratch() as folder:

@@ -12,7 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks import published, recordings
-from benchmarks.measure import NotMeasured, Rows, data_folder, need, process
+from benchmarks.measure import NotMeasured, Result, Rows, data_folder, need, process
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
 from casid.identification.repair import nearest_feasible
@@ -35,7 +35,6 @@ def clarabel_regression(fit: Fit, constraints: Callable[[LinkVariables], Iterabl
     return float(np.sqrt(built.problem.objective(found.x) / fit.objective)), found.build_time + found.solve_time
 
 
-Result = tuple[str, bool]
 Recorded = Callable[[], tuple[Model, list[Dataset]]]
 _R = "README of the data set"
 

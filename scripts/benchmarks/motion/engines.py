@@ -12,7 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Rows, need, scratch
+from benchmarks.measure import Result, Rows, need, scratch
 from benchmarks.motion.bullet import Bullet, placed
 from casid.arrays import Array
 from casid.codegen import Function
@@ -30,7 +30,6 @@ from casid.testing import Engine, MuJoCo, running
 
 row = Rows()
 
-Result = tuple[str, bool]
 ROBOTS = ("panda", "kuka_iiwa", "ur10e", "tx40", "wam7")
 STATES = 1000
 #: For a link whose description has no inertial values, so that an engine can run it.

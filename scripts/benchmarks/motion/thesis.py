@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from papers import wam_cases as thesis
 
-from benchmarks.measure import Rows
+from benchmarks.measure import Result, Rows
 from casid.simulation import SmoothCoulomb
 from casid.simulation._result import Reason
 
 row = Rows()
-
-Result = tuple[str, bool]
 
 
 @row("free fall of the WAM, beta_WLS", "stops before 0.1 s: M not positive definite", "thesis: 0.041 s, no reason")

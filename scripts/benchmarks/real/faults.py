@@ -12,7 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Rows, data_folder
+from benchmarks.measure import Result, Rows, data_folder
 from benchmarks.real.robots import IDENTIFYING, JUDGED_ON, SET_ON, blind, recording_of
 from benchmarks.results import digest, measured
 from casid.description import Robot
@@ -23,7 +23,6 @@ from casid.retrieval.plausible import plausible_bodies
 
 row = Rows()
 
-Result = tuple[str, bool]
 Work = dict[str, Callable[[], dict[str, Any]]]
 #: Of ``--quick``.
 FEW = ("UR10e", "UR10")

@@ -16,19 +16,8 @@ from numpy.typing import ArrayLike
 import casid
 from benchmarks import recordings
 from benchmarks.encoders.measured import PUBLISHED_EMPS
-from benchmarks.measure import Rows, data_folder
-from benchmarks.real.robots import (
-    IDENTIFYING,
-    ITERATIONS,
-    OTHERS,
-    POSITION_NOISE,
-    SET_ON,
-    TORQUE_NOISE,
-    chain,
-    fourier,
-    nominal,
-    recording_of,
-)  # fmt: skip
+from benchmarks.measure import Result, Rows, data_folder
+from benchmarks.real import robots
 from benchmarks.results import digest, measured
 from casid.control import CascadedDrive
 from casid.description import Joint, Link, Robot, modified_dh
@@ -36,7 +25,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import friction_terms
 from casid.errors import CasidError
 from casid.excitation import DesignSettings
-from casid.identification import Checks, Choice, ModelOptions, identify
+from casid.identification import Checks, Choice, Identification, ModelOptions, identify
 from casid.inertia import to_standard
 from casid.loads import gains, payload
 from casid.measurement import Dataset, Processing, prepare, read_dataset
@@ -44,8 +33,6 @@ from casid.regression import choose_friction, compress, estimate_delay, ols, tor
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
 
 row = Rows()
-
-Result = tuple[str, bool]
 
 
 @row("Panda trajectory_1, default identify",
@@ -75,13 +62,12 @@ def panda() -> Result:
 
 @row("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m")
 def kinova() -> Result:
-    model, _ = recordings.kinova()
-    raw = [recordings.kinova_raw(name, "tau_sensor") for name in ("opti_traj_testing1", "RunTrajectory1")]
+    raw = [recordings.kinova_raw(name, "tau_sensor") for name in recordings.KINOVA[:2]]
     texts, met = [], True
     for here, there in ((0, 1), (1, 0)):
         data = [d.only(range(1, 7)) if k == 1 else d for k, d in enumerate(raw)]  # joint 1 is dead in the second
         options = ModelOptions(terms=(*recordings.FRICTION, "rotor"))
-        result = identify(model.robot, data[here], model=options, checks=Checks(folds=0, verdict=False))
+        result = identify(recordings.kinova_robot(), data[here], model=options, checks=FIT)
         test = prepare(data[there], None)
         consistent = result.predict(test).relative_error
         free = compress(result.model, test).relative_errors(result.unconstrained.beta)[0]
@@ -220,7 +206,7 @@ def _designed(seed: int) -> tuple[np.ndarray, ...]:
     """A motion of 10 s within the Panda's limits, designed by casid for the condition number, 50 samples a second."""
     robot = casid.load_robot("panda")
     study = DesignSettings(duration=10.0, collision=False, torque=False, samples=80)
-    design = study.designer(robot).run(1, seed, robot=robot.name, iterations=ITERATIONS)
+    design = study.designer(robot).run(1, seed, robot=robot.name, iterations=robots.ITERATIONS)
     t = np.arange(0.0, 10.0, 0.02)
     return t, *design.trajectory.motion(t)
 
@@ -254,7 +240,7 @@ def whole_time() -> Result:
         f"{seconds:.1f} s by the clock, {cpu:.1f} s of processor, {len(set(steps))} steps shown; held out {held:.2f} %"
     )
     began = time.perf_counter()
-    identify(robot, data, checks=Checks(folds=0, verdict=False))  # as --quick
+    identify(robot, data, checks=FIT)  # as --quick
     quick = time.perf_counter() - began
     met = seconds <= 20.0 and bool(steps) and quick <= 4.0
     return f"{text}; quick {quick:.1f} s; {result.verdict.line}", met
@@ -267,13 +253,17 @@ TERMS = (LINEAR, (*LINEAR, "rotor"))
 FRICTION = ("linear", "stribeck")
 SHARES = (0.005, 0.05)
 #: Recordings of the row; those that cut-offs were set on, and those that judge.
-ROBOTS = (*SET_ON, "UR10", "KR300", "TX40", "Kinova")
+ROBOTS = (*robots.SET_ON, "UR10", "KR300", "TX40", "Kinova")
 #: Largest error over that of the best set.
 BAR = 1.1
 #: Seconds after which no other recording is begun, and the files that a recording's errors depend on: no verdict is
 #: asked for.
 SECONDS = 7200
-EXERCISED = (*IDENTIFYING, "scripts/benchmarks/real/identification.py")
+EXERCISED = (*robots.IDENTIFYING, "scripts/benchmarks/real/identification.py")
+
+
+#: Nothing beside the fit.
+FIT = Checks(folds=0, verdict=False)
 
 
 class Options(NamedTuple):
@@ -291,6 +281,12 @@ class Options(NamedTuple):
         rotor = "rotor" if "rotor" in self.terms else "no rotor"
         return f"{cutoff}, {rotor}, {self.friction}, share {100 * self.share:g} %"
 
+    def identified(self, robot: Robot, train: Dataset) -> Identification:
+        """By this set alone; CasidError where it fails."""
+        processing = Processing() if self.cutoff is None else Processing(cutoff=self.cutoff)
+        model = ModelOptions(terms=self.terms, friction=self.friction)
+        return identify(robot, train, processing=processing, model=model, choice=Choice(share=self.share), checks=FIT)
+
 
 def sets(quick: bool = False) -> list[Options]:
     """Forty sets, or eight."""
@@ -300,26 +296,25 @@ def sets(quick: bool = False) -> list[Options]:
 
 def _error(robot: Robot, train: Dataset, test: Dataset, one: Options) -> float:
     """Error of predicted torques [%]; infinite where the set fails."""
-    processing = Processing() if one.cutoff is None else Processing(cutoff=one.cutoff)
     try:
-        result = identify(
-            robot, train, processing=processing, model=ModelOptions(terms=one.terms, friction=one.friction),
-            choice=Choice(share=one.share), checks=Checks(folds=0, verdict=False),
-        )  # fmt: skip
-        return result.predict(test).relative_error
+        return one.identified(robot, train).predict(test).relative_error
     except CasidError:
         return float("inf")
 
 
+def as_used(default: Identification, other: Dataset) -> Dataset:
+    """Another recording by the settings that an identification chose."""
+    assert isinstance(default.processing, Processing)
+    return replace(default.processing, every="auto").apply(other)
+
+
 def compared(name: str, quick: bool = False) -> dict[str, Any]:
     """Errors of the default and of every other set on one recording [%]; infinite ones are left out."""
-    robot, data = recording_of(name)
+    robot, data = robots.recording_of(name)
     edge = 2 * len(data) // 3
     train, later = data.rows(slice(0, edge), "first two thirds"), data.rows(slice(edge, None), "last third")
     default = identify(robot, train, checks=Checks(verdict=False))
-    used = default.processing
-    assert isinstance(used, Processing)
-    test = replace(used, every="auto").apply(later)
+    test = as_used(default, later)
     errors = {one.text: _error(robot, train, test, one) for one in sets(quick)}
     kept = {text: round(error, 4) for text, error in errors.items() if error < float("inf")}
     return {"default": round(default.predict(test).relative_error, 4), "errors": kept}
@@ -327,17 +322,17 @@ def compared(name: str, quick: bool = False) -> dict[str, Any]:
 
 @row("default against the best of 40 option sets, error of predicted torques", "within 10 % of the best", "up to 9 x",
      quick=(("UR10",), True), left_out="most recordings and option sets")  # fmt: skip
-def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = -1) -> tuple[str, bool]:
+def against_forty(names: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = -1) -> tuple[str, bool]:
     """The row of the table."""
     if quick:
-        made = {name: compared(name, True) for name in robots}
+        made = {name: compared(name, True) for name in names}
     else:
-        made = measured("options", digest(*EXERCISED), {n: partial(compared, n) for n in robots}, SECONDS, jobs)
+        made = measured("options", digest(*EXERCISED), {n: partial(compared, n) for n in names}, SECONDS, jobs)
     texts, met = [], True
     for name, piece in made.items():
         own, (text, best) = piece["default"], min(piece["errors"].items(), key=lambda one: one[1])
         met = met and own <= BAR * best
-        split = "set on" if name in SET_ON else "judged"
+        split = "set on" if name in robots.SET_ON else "judged"
         texts.append(f"{name} ({split}) {own:.2f} %, best {best:.2f} % ({text}), {own / best:.2f} x")
     return "; ".join(texts), met
 
@@ -413,17 +408,17 @@ STATED = (
 def friction_statistics(build: Callable[[], Robot]) -> Result:
     robot = build()
     model = Model(robot, recordings.FRICTION)
-    truth = model.parameters(nominal(robot), np.ravel(STATED[: robot.n]))
+    truth = model.parameters(robots.nominal(robot), np.ravel(STATED[: robot.n]))
     exact = model.base.values(truth)
     wanted = [i for i, name in enumerate(model.base.names) if name[:2] in ("fv", "fc", "fo")]
     t = np.arange(0, 20, 1e-3)
     scores, ratios = [], []
     for seed in range(RUNS):
-        q, dq, ddq = fourier(robot.n, t, 0.1, seed, 0.4)
+        q, dq, ddq = robots.fourier(robot.n, t, 0.1, seed, 0.4)
         tau = model.inverse_dynamics(q, dq, ddq, truth)
         rng = np.random.default_rng(1000 + seed)
-        spread = rng.uniform(*POSITION_NOISE, robot.n)
-        noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + TORQUE_NOISE * rng.normal(size=q.shape))
+        spread = rng.uniform(*robots.POSITION_NOISE, robot.n)
+        noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + robots.TORQUE_NOISE * rng.normal(size=q.shape))
         data = Processing().apply(noisy)
         fit = wls(compress(model, data))
         assert data.full is not None
@@ -440,7 +435,7 @@ def friction_statistics(build: Callable[[], Robot]) -> Result:
 
 
 for _name, _load in (
-    ("UR5", partial(chain, *OTHERS["UR5"])), ("Panda", partial(casid.load_robot, "panda")),
+    ("UR5", partial(robots.chain, *robots.OTHERS["UR5"])), ("Panda", partial(casid.load_robot, "panda")),
     ("TX40", partial(casid.load_robot, "tx40")),
 ):  # fmt: skip
     row(f"simulated {_name}, viscous and Coulomb friction, defaults",
@@ -453,7 +448,7 @@ def _filtered_noise(model: Model, truth: np.ndarray, data: Dataset, clean: Datas
     assert data.full is not None
     settings = Processing(cutoff=data.full.low_pass.cutoff, every=int(data.full.every))
     moved = torques(model, truth, data) - torques(model, truth, settings.apply(clean))
-    return np.asarray(np.sqrt(TORQUE_NOISE**2 * data.full.low_pass.noise_gain + (moved**2).mean(axis=0)))
+    return np.asarray(np.sqrt(robots.TORQUE_NOISE**2 * data.full.low_pass.noise_gain + (moved**2).mean(axis=0)))
 
 
 # ---------------------------------------------------------------------- delay

@@ -153,11 +153,7 @@ def table(
 
 def read() -> list[Missed]:
     """The table of the repository."""
-    with TABLE.open(newline="", encoding="utf-8") as file:
-        return [
-            Missed(kind, origin, robot, int(links), body, float(true), float(chosen), float(deviation))
-            for kind, origin, robot, links, body, true, chosen, deviation in list(csv.reader(file))[1:]
-        ]
+    return recordings.records(TABLE, Missed)
 
 
 def _numbers(rows: Sequence[Missed]) -> tuple[np.ndarray, ...]:

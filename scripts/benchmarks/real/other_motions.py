@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, data_folder
+from benchmarks.measure import NotMeasured, Rows
 from benchmarks.real import simulated_robots
-from benchmarks.real.identification import Options, sets
-from benchmarks.real.robots import IDENTIFYING, blind, kr300, recording_of
-from benchmarks.recordings import UR_GAINS, kinova, kinova_raw
+from benchmarks.real.identification import Options, as_used, sets
+from benchmarks.real.robots import IDENTIFYING, blind, recording_of
+from benchmarks.recordings import KINOVA, kinova_raw, kinova_robot, kr300_raw, records, ur10e_raw
 from benchmarks.results import digest, measured
 from casid.description import Robot
 from casid.errors import CasidError
-from casid.identification import Checks, Choice, ModelOptions, MotionSpread, identify, other_motion_errors
-from casid.measurement import Dataset, Processing, read_dataset
+from casid.identification import MotionSpread, identify, other_motion_errors
+from casid.measurement import Dataset
 
 row = Rows()
 
@@ -53,11 +53,6 @@ class Pair(NamedTuple):
     error: float
 
 
-def _ur10e(name: str) -> Dataset:
-    (path,) = (data_folder() / "ur10e" / "identification_data").glob(f"*{name}.npz")
-    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS)
-
-
 def _sensed(name: str) -> Dataset:
     """The sensor of joint 1 is dead in one recording."""
     data = kinova_raw(name, "tau_sensor")
@@ -68,15 +63,12 @@ def _sensed(name: str) -> Dataset:
 def recordings(name: str) -> tuple[Robot, dict[str, Dataset]]:
     """A robot without its bodies, and its recordings."""
     if name == "UR10e":
-        return blind(casid.load_robot("ur10e")), {one: _ur10e(one) for one in UR10E}
+        return blind(casid.load_robot("ur10e")), {one: ur10e_raw(one, whole=True) for one in UR10E}
     if name == "KR300":
-        return blind(recording_of(name)[0]), {part: kr300(part) for part in "AB"}
+        return blind(recording_of(name)[0]), {part: kr300_raw(part) for part in "AB"}
     if name in ROBOTS:
-        names = ["opti_traj_testing1", "RunTrajectory1"]
-        sensors = name.endswith("sensors")
-        read = _sensed if sensors else kinova_raw
-        names += [] if sensors else ["RecordTrajectory_quadratic"]
-        return kinova()[0].robot, {one: read(one) for one in names}
+        read, names = (_sensed, KINOVA[:2]) if name.endswith("sensors") else (kinova_raw, KINOVA)
+        return kinova_robot(), {one: read(one) for one in names}
     robot = simulated_robots.robot_of(name)
     return blind(robot), _two_motions(robot)
 
@@ -107,17 +99,11 @@ def predicted(name: str, trained: str, alone: bool = False) -> dict[str, Any]:
     robot, everything = recordings(name)
     train, others = everything[trained], {key: data for key, data in everything.items() if key != trained}
     default = identify(robot, train)
-    used = default.processing
-    assert isinstance(used, Processing)
-    tests = {key: replace(used, every="auto").apply(data) for key, data in others.items()}
+    tests = {key: as_used(default, data) for key, data in others.items()}
     found: dict[str, dict[str, float]] = {key: {} for key in tests}
     for one in [] if alone else option_sets():
         try:
-            result = identify(
-                robot, train, processing=Processing() if one.cutoff is None else Processing(cutoff=one.cutoff),
-                model=ModelOptions(terms=one.terms, friction=one.friction), choice=Choice(share=one.share),
-                checks=Checks(folds=0, verdict=False),
-            )  # fmt: skip
+            result = one.identified(robot, train)
         except CasidError:
             continue
         for key, test in tests.items():
@@ -178,9 +164,7 @@ def other_motions(names: tuple[str, ...] = ROBOTS, jobs: int = -1) -> tuple[str,
 
 def read() -> list[Pair]:
     """The table of the repository."""
-    with PATH.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
-    return [Pair(a, b, c, int(left), float(held), float(error)) for a, b, c, left, held, error in rows]
+    return records(PATH, Pair)
 
 
 def logarithms(made: Sequence[Pair]) -> dict[str, np.ndarray]:

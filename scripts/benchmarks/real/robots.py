@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ from joblib import Parallel, delayed
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import README_RECORDING, Rows, data_folder, process, scratch
+from benchmarks.measure import README_RECORDING, Result, Rows, data_folder, process, scratch
 from benchmarks.pinocchio import installed_urdf
 from casid.description import Inertial, Robot
 from casid.dynamics import Model
-from casid.errors import CasidError
+from casid.errors import CasidError, DatasetError
 from casid.excitation import DesignSettings
+from casid.files import read_toml
 from casid.identification import Checks, RegressionProblem, identify, predict
 from casid.identification._bounds import default_bounds, expected_rotors
 from casid.identification._consistent_fits import SHARES
 from casid.inertia import from_standard, to_standard
-from casid.measurement import Dataset, read_dataset
+from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
 from casid.retrieval.plausible import plausible_bodies
@@ -71,43 +73,12 @@ IDENTIFYING = (
     "casid/retrieval/**/*.py", "casid/identification/*.py", "scripts/benchmarks/recordings.py",
     "scripts/benchmarks/real/robots.py",
 )  # fmt: skip
-#: Gear ratios of the KR300: its torques are those of the motors.
-KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
-QUARTERS = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
-
-
-def kr300(part: str) -> Dataset:
-    """A recording of the KR300."""
-    columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
-    path = data_folder() / "kr300" / f"recording_{part}.npz"
-    return read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=QUARTERS)
 
 
 @cache
 def recording_of(name: str) -> Case:
     """Robot and raw recording."""
-    folder = data_folder()
-    if name == "Panda":
-        return casid.load_robot("panda"), recordings.panda_raw()
-    if name == "AR5":
-        robot = casid.load_robot(folder / "ar5" / "ar5_kinematics_only.toml")
-        return robot, read_dataset(folder / "ar5" / "recording.npz")
-    if name == "Rokae":
-        data = read_dataset(folder / "rokae_xmate" / "excitation.npz", rate=1000.0)
-        return recordings.rokae()[0].robot, data
-    if name == "Kinova":
-        return recordings.kinova()[0].robot, recordings.kinova_raw()
-    if name == "UR10":
-        robot = casid.load_robot(folder / "ur10_unisa" / "ur10_unisa.toml")
-        return robot, read_dataset(folder / "ur10_unisa" / "exciting_trajectory.npz")
-    if name == "KR300":
-        return casid.load_robot(folder / "kr300" / "kr300.toml"), kr300("A")
-    if name == "TX40":
-        return casid.load_robot("tx40"), recordings.tx40_raw(between=(0.0, 7.5))
-    if name == "simulated":
-        return _simulated()
-    data = recordings.ur10e_raw()
-    return casid.load_robot("ur10e"), replace(data, t=data.t - data.t[0])
+    return _simulated() if name == "simulated" else recordings.RAW[name]()
 
 
 def _simulated() -> Case:
@@ -123,26 +94,11 @@ def _simulated() -> Case:
     return robot, Dataset(t, q, tau, name="simulated")
 
 
-def chain_file(inside: str, *keep: str) -> tuple[str, tuple[str, ...]]:
-    """A file of example-robot-data, and beginnings of the names of the joints that move (none: all)."""
-    return f"example-robot-data/robots/{inside}", keep
-
-
-#: The five arms that the bars are about, on which the plausible bodies' proportions were set.
-FILES = {
-    "iiwa": ("pybullet_data/kuka_iiwa/model.urdf", ()),
-    "UR10": chain_file("ur_description/urdf/ur10_robot.urdf"),
-    "Z1": chain_file("z1_description/urdf/z1.urdf"),
-    "xArm7": chain_file("xarm_description/urdf/xarm7.urdf"),
-    "Talos arm": chain_file("talos_data/robots/talos_left_arm.urdf"),
-}
-#: Four others, for information: nothing was set on them.
-OTHERS = {
-    "UR3": chain_file("ur_description/urdf/ur3_robot.urdf"),
-    "UR5": chain_file("ur_description/urdf/ur5_robot.urdf"),
-    "Kinova": chain_file("kinova_description/robots/kinova.urdf"),
-    "Panda": chain_file("panda_description/urdf/panda.urdf", "panda_joint"),
-}
+#: Names -> file and beginnings of joints' names: arms that the bars are about, others for information, further ones.
+FILES, OTHERS, FURTHER = (
+    {name: (file, tuple(keep)) for name, (file, *keep) in group.items()}
+    for group in read_toml(Path(__file__).with_name("chains.toml"), "chains", DatasetError).values()
+)
 #: Noise of a simulated torque sensor, and friction, as shares of the joint's RMS torque.
 NOISE, VISCOUS, COULOMB, OFFSET = 0.02, 0.05, 0.08, 0.02
 #: Bars of the medians over links, of masses and principal moments: total mass unknown and known.
@@ -150,7 +106,7 @@ BARS = {False: (0.3, 0.5), True: (0.2, 0.4)}
 
 
 def chain(inside: str, keep: tuple[str, ...]) -> Robot:
-    """The joints of a package's file that move, see `chain_file`; `NotMeasured` without the package."""
+    """The joints of a package's file that move, `NotMeasured` without the package."""
     path = installed_urdf(inside)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -281,7 +237,6 @@ def known_truth(jobs: int = -1) -> tuple[str, bool]:
     return " | ".join(texts), met
 
 
-Result = tuple[str, bool]
 TERMS = ("viscous", "coulomb", "offset", "rotor")
 Read = Callable[[], tuple[Robot, list[Dataset]]]
 
@@ -293,21 +248,20 @@ def one_recording(name: str) -> tuple[Robot, list[Dataset]]:
 
 
 def _ur10e() -> tuple[Robot, list[Dataset]]:
-    return blind(casid.load_robot("ur10e")), [recordings.ur10e_raw(None)]
+    return blind(casid.load_robot("ur10e")), [recordings.ur10e_raw(whole=True)]
 
 
 def _kr300() -> tuple[Robot, list[Dataset]]:
-    return recording_of("KR300")[0], [kr300(part) for part in "AB"]
+    return recording_of("KR300")[0], [recordings.kr300_raw(part) for part in "AB"]
 
 
 def _kinova(signal: str) -> tuple[Robot, list[Dataset]]:
-    names = ("opti_traj_testing1", "RunTrajectory1", *(("RecordTrajectory_quadratic",) * (signal == "tau_current")))
-    return recordings.kinova()[0].robot, [recordings.kinova_raw(name, signal) for name in names]
+    names = recordings.KINOVA if signal == "tau_current" else recordings.KINOVA[:2]
+    return recordings.kinova_robot(), [recordings.kinova_raw(name, signal) for name in names]
 
 
 def _rokae() -> tuple[Robot, list[Dataset]]:
-    path = data_folder() / "rokae_xmate" / "excitation.npz"
-    return recordings.rokae()[0].robot, [read_dataset(path, columns={"tau": "tau_joint"}, rate=1000.0)]
+    return recordings.rokae_robot(), [recordings.rokae_raw(columns={"tau": "tau_joint"})]
 
 
 @row("Kinova sensors: masses by default", "4-10 kg (6.4), held out <= 9 %", "145 kg", partial(_kinova, "tau_sensor"), 4,

@@ -10,20 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import casid
-from benchmarks.measure import NotMeasured, Rows
-from benchmarks.real.robots import (
-    FILES,
-    OTHERS,
-    POSITION_NOISE,
-    TORQUE_NOISE,
-    blind,
-    body_errors,
-    chain,
-    chain_file,
-    designed_motion,
-    fourier,
-    nominal,
-)
+from benchmarks.measure import NotMeasured, Result, Rows
+from benchmarks.real import robots
 from casid.arrays import Array
 from casid.control import PD
 from casid.description import Robot
@@ -39,39 +27,15 @@ from casid.testing import BODY, motion
 
 row = Rows()
 
-Result = tuple[str, bool]
-TUNED = {"UR5": OTHERS["UR5"], **FILES}
-JUDGED = {
-    **{name: OTHERS[name] for name in ("UR3", "Kinova", "Panda")},
-    "TIAGo arm": chain_file("tiago_description/robots/tiago_no_hand.urdf", "arm_"),
-    "TIAGo Pro arm": chain_file("tiago_pro_description/robots/tiago_pro.urdf", "arm_left_"),
-    "Alex arm": chain_file("alex_description/urdf/alex_nub_hands.urdf", "Left"),
-    "G1 arm": chain_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_shoulder", "left_elbow", "left_wrist"),
-    "G1 leg": chain_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_hip", "left_knee", "left_ankle"),
-    "Talos leg": chain_file("talos_data/robots/talos_reduced.urdf", "leg_left_"),
-    "PR2 arm": chain_file("pr2_description/urdf/pr2.urdf", "r_shoulder", "r_upper", "r_elbow", "r_forearm", "r_wrist"),
-    "Romeo arm": chain_file("romeo_description/urdf/romeo.urdf", "LShoulder", "LElbow", "LWrist"),
-    "Romeo leg": chain_file("romeo_description/urdf/romeo.urdf", "LHip", "LKnee", "LAnkle"),
-    "A1 leg": chain_file("a1_description/urdf/a1.urdf", "FR_"),
-    "Go1 leg": chain_file("go1_description/urdf/go1.urdf", "FR_"),
-    "Go2 leg": chain_file("go2_description/urdf/go2.urdf", "FL_"),
-    "B1 leg": chain_file("b1_description/urdf/b1-z1.urdf", "FR_"),
-    "ANYmal leg": chain_file("anymal_c_simple_description/urdf/anymal.urdf", "LF_"),
-    "Solo leg": chain_file("solo_description/robots/solo12.urdf", "FL_"),
-    "Bolt leg": chain_file("bolt_description/robots/bolt.urdf", "FL_"),
-    "HyQ leg": chain_file("hyq_description/robots/hyq_no_sensors.urdf", "lf_"),
-    "Centauro arm": chain_file("centauro_description/urdf/centauro.urdf", "j_arm1_"),
-    "Centauro leg": chain_file("centauro_description/urdf/centauro.urdf", "hip_yaw_1", "hip_pitch_1", "knee_pitch_1"),
-    "Baxter arm": chain_file("baxter_description/urdf/baxter.urdf", "left_s", "left_e", "left_w"),
-    "SO-101": chain_file("so_arm_description/urdf/so101.urdf"),
-}
+TUNED = {"UR5": robots.OTHERS["UR5"], **robots.FILES}
+JUDGED = {name: robots.OTHERS[name] for name in ("UR3", "Kinova", "Panda")} | robots.FURTHER
 #: Of ``--quick``.
 FEW = ("UR3", "Kinova", "TIAGo Pro arm", "G1 arm", "PR2 arm", "ANYmal leg")
 
 
 def robot_of(name: str) -> Robot:
     """The chain with the bodies of its description; `NotMeasured` without the packages."""
-    robot = chain(*(TUNED | JUDGED)[name])
+    robot = robots.chain(*(TUNED | JUDGED)[name])
     tens = robot.standard_parameters().reshape(-1, 10)
     if not all(consistency(ten).full for ten in tens):
         raise NotMeasured(f"{name}: its description has impossible bodies")
@@ -90,8 +54,8 @@ def moved_once(robot: Robot, rng: np.random.Generator, designed: bool) -> tuple[
     """30 to 60 s at 200 samples a second."""
     t = np.arange(0.0, float(rng.uniform(30.0, 60.0)), 0.005)
     if designed:
-        return designed_motion(robot, int(rng.integers(1000)), t)
-    q, dq, ddq = fourier(robot.n, t, 0.1, int(rng.integers(1 << 30)), 1.0)
+        return robots.designed_motion(robot, int(rng.integers(1000)), t)
+    q, dq, ddq = robots.fourier(robot.n, t, 0.1, int(rng.integers(1 << 30)), 1.0)
     low, high = np.maximum(robot.limits.lower, -2.0), np.minimum(robot.limits.upper, 2.0)
     fits = 0.8 * (high - low) / np.maximum(np.ptp(q, axis=0), 1e-9)
     factor = np.minimum(fits, 2.0 / np.abs(dq).max(axis=0))
@@ -150,11 +114,11 @@ def identified(name: str, seed: int = 0) -> Found:
     robot = robot_of(name)
     data = recorded(robot, seed, designed=seed % 2 == 1)
     try:
-        result = identify(blind(robot), data, checks=Checks(verdict=False))
+        result = identify(robots.blind(robot), data, checks=Checks(verdict=False))
     except CasidError as error:
         return Found(name, np.inf, (np.inf,), (np.inf,), str(error))
     true, found = (x.reshape(-1, 10) for x in (robot.standard_parameters(), result.standard_parameters))
-    masses, moments = body_errors(true, found)
+    masses, moments = robots.body_errors(true, found)
     total = float(found[:, 9].sum() / true[:, 9].sum()) - 1.0
     return Found(name, total, tuple(masses), tuple(moments))
 
@@ -195,8 +159,8 @@ def _machine() -> tuple[ClosedLoop, Array, Dataset]:
     robot = casid.load_robot("tx40")
     model = Model(robot, ("rotor", *friction_terms("smooth", [[0.05]] * 6)))
     terms = [FRICTION[term.symbol][k] for _, (term, k) in sorted(model.term_columns.items())]
-    exact = np.asarray(model.base.values(model.parameters(nominal(robot), terms)))
-    reference = fourier(6, np.arange(0, 8, PERIOD), 0.25, 5, 2 / np.sqrt(5))
+    exact = np.asarray(model.base.values(model.parameters(robots.nominal(robot), terms)))
+    reference = robots.fourier(6, np.arange(0, 8, PERIOD), 0.25, 5, 2 / np.sqrt(5))
     w, inertia = 2 * np.pi * 8, np.array([2.5, 2.5, 0.6, 0.15, 0.12, 0.06])
     controller = PD((inertia * w**2).tolist(), (inertia * 2 * w).tolist())
     loop = ClosedLoop(model, controller, *reference, PERIOD)
@@ -212,9 +176,9 @@ def _run(seed: int) -> dict[str, tuple[Array, Array]]:
     """Estimates and their deviations by each method, of one noisy recording."""
     loop, _, true = _machine()
     rng = np.random.default_rng(seed)
-    spread = rng.uniform(*POSITION_NOISE, 6)
+    spread = rng.uniform(*robots.POSITION_NOISE, 6)
     q = true.q + spread * rng.normal(size=true.q.shape)
-    noisy = Dataset(true.t, q, true.tau + TORQUE_NOISE * rng.normal(size=q.shape))
+    noisy = Dataset(true.t, q, true.tau + robots.TORQUE_NOISE * rng.normal(size=q.shape))
     data = Observations(loop.model, PROCESSING.apply(noisy))
     estimators = OLS(), InstrumentalVariables(_instruments), OutputError(loop, q)
     return {fit.method: (fit.beta, fit.sd) for fit in (one.fit(data) for one in estimators)}
@@ -288,12 +252,12 @@ def error(model: Model, data: Dataset, truth: Array, test: Dataset) -> tuple[flo
 
 
 @row("defects injected, 5 kinds, simulated robots", "error within 10 % of clean; each named", "8 x")
-def injected(robots: tuple[str, ...] = ROBOTS, seed: int = 3) -> tuple[str, bool]:
+def injected(names: tuple[str, ...] = ROBOTS, seed: int = 3) -> tuple[str, bool]:
     """The row of the table."""
     texts, met = [], True
     worst: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     missed = []
-    for name in robots:
+    for name in names:
         model = Model(casid.load_robot(name), TERMS)
         data, truth = clean(model, seed)
         other, _ = clean(model, seed + 1)
@@ -306,6 +270,6 @@ def injected(robots: tuple[str, ...] = ROBOTS, seed: int = 3) -> tuple[str, bool
             missed += [] if kind in named else [f"{name}: {kind} not named"]
     met = not missed and max(worst.values()) <= 0.1
     texts = [f"{kind} {100 * value:+.1f} %" for kind, value in worst.items()]
-    return f"error against the clean recording's, worst of {len(robots)} robots: {', '.join(texts)}; " + (
+    return f"error against the clean recording's, worst of {len(names)} robots: {', '.join(texts)}; " + (
         "; ".join(missed) or "each named"
     ), met

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from papers import gaz2019_supplement as supplement
@@ -16,20 +15,16 @@ from papers.item import Check, Outcome, Setting, Status
 from papers.methods.sdpa import read_sdpa, solve_sdpa, write_sdpa
 from papers.methods.wam import PERIODS, wam_data
 from papers.methods.wam_inertial import inertial_errors
-from papers.methods.yoshida import BETA_T2
 from papers.page import Done, same, section_of, sections
+from papers.sousa2014_methods import nearest_to_beta_t2
 
-import casid
 from benchmarks import published
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
-from casid.dynamics import Model
+from benchmarks.measure import ROOT, NotMeasured, Result, Rows, need, process, scratch
 from casid.errors import CasidError
-from casid.identification.repair import nearest_feasible
 
 MEASURES = row = Rows()
 
-Result = tuple[str, bool]
-ROOT, FULL = Path(__file__).resolve().parents[3], Setting()
+FULL = Setting()
 SUPPLEMENT, THESIS = "gaz2019_supplement", "sousa2014"
 #: Recomputations of the pages' numbers in plain numpy; entries that a computation can contradict.
 RECOMPUTED, ENTRIES = 20, 110
@@ -219,10 +214,7 @@ def one_step() -> Result:
 @row("Table 6.1 by casid", "1.6504e-3, proven to 1e-6", "1.6523e-3")
 def three_links() -> Result:
     """Nearest feasible parameters of Table 6.1 by the library."""
-    robot = casid.load_robot("three_link")
-    base = Model(robot).base
-    given = np.array([BETA_T2[name] for name in base.names])
-    found = nearest_feasible(robot, base.K, given, consistency="semi", margin=1e-6)
+    _, found = nearest_to_beta_t2()
     text = f"distance {found.distance:.4e}, proven at least {found.proven_distance:.4e}"
     return text, abs(found.distance - 1.6504e-3) <= 5e-8 and found.proven_distance >= (1 - 1e-6) * found.distance
 

@@ -20,7 +20,7 @@ import numpy as np
 from typer.main import get_command
 
 import casid
-from benchmarks.measure import NotMeasured, need_compiler, scratch
+from benchmarks.measure import ROOT, NotMeasured, need_compiler, scratch
 from benchmarks.soundness import fuzz_files as made
 from benchmarks.soundness.fuzz_files import Seed, bags, csv, csv_text, files, npz, packed, recording, saved
 from casid import retrieval
@@ -41,7 +41,7 @@ from casid.report import report_of
 from casid.testing import recorded
 
 Numbers = Iterable[Any]
-ROBOTS = Path(__file__).resolve().parents[3] / "robots"
+ROBOTS = ROOT / "robots"
 RECORDINGS = ("recording_short.toml", "recording_long.toml")
 ARM, SIDECAR = "ur10e", "machine.urdf.casid.toml"
 

@@ -20,7 +20,7 @@ from examples import mpc
 from scipy.signal import butter, filtfilt
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, by_acados, data_folder, need, process, scratch
+from benchmarks.measure import ROOT, NotMeasured, Rows, by_acados, data_folder, need, process, scratch
 from benchmarks.recordings import UR_GAINS
 from casid.control import Passive
 from casid.dynamics import momentum_observer
@@ -120,7 +120,6 @@ def _estimates() -> tuple[str, bool]:
     return "; ".join(texts), bool(fine)
 
 
-ROOT = Path(__file__).resolve().parents[3]
 STUBS = ROOT / "tests" / "ros2" / "stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
 #: Sources of the dynamics in the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is
@@ -256,12 +255,23 @@ def interpreter(version: str) -> str | None:
     return None
 
 
+#: What a wheel is built from.
+FOLDERS, FILES = ("casid", "robots", "problems"), ("pyproject.toml", "README.md", "LICENSE")
+
+
+def shipped() -> set[str]:
+    """Files of the package that a wheel has to hold."""
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "casid").rglob("*.py")} | {"casid/py.typed"}
+    further = [*(ROOT / "robots").glob("*.toml"), *(ROOT / "problems").glob("*.py")]
+    return files | {f"casid/{path.relative_to(ROOT)}" for path in further}
+
+
 def sources(place: Path, *further: str) -> Path:
     """A copy of what a wheel is built from, and of further files, in a folder of its own."""
     source = place / "source"
-    for name in ("casid", "robots", "problems"):
+    for name in FOLDERS:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", *further):
+    for name in (*FILES, *further):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     return source
@@ -359,9 +369,7 @@ def _built() -> tuple[str, bool]:
         package = _package(builder, folder, Path(python), version)
         held = {name.removeprefix("site-packages/") for name in package.files}
         name = Path(package.path).name
-    expected = {str(path.relative_to(ROOT)) for path in (ROOT / "casid").rglob("*.py")} | {"casid/py.typed"}
-    for part, suffix in (("robots", "*.toml"), ("problems", "*.py")):
-        expected |= {f"casid/{path.relative_to(ROOT)}" for path in (ROOT / part).glob(suffix)}
+    expected = shipped()
     missing = sorted(expected - held)
     text = (
         f"{name} by rattler-build {metadata.version('py-rattler-build')}: {len(held)} files, "

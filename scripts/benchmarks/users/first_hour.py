@@ -17,13 +17,12 @@ from pathlib import Path
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
+from benchmarks.measure import ROOT, NotMeasured, Rows, need, process, scratch
 from benchmarks.users.controllers import interpreter, sources
 from casid.description import identified_names, identified_record
 
 row = Rows()
 
-ROOT = Path(__file__).resolve().parents[3]
 #: Pages whose commands are run, each in an empty folder of its own.
 PAGES = ("README.md", "docs/recording_to_controller.md")
 _BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)

@@ -11,14 +11,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Rows, process, scratch
+from benchmarks.measure import ROOT, Rows, process, scratch
 from casid.control import Controller, Passive, nominal
 from casid.dynamics.terms import JOINT_TERMS, friction_terms
 from casid.dynamics.terms._terms import Linear
@@ -223,7 +222,7 @@ def _child(subject: str, compiled: bool, sizes: list[int]) -> None:
 def _outcomes(subject: str, compiled: bool, sizes: tuple[int, ...]) -> dict[int, str]:
     """What became of each size; a process that ends early is a crash of the size it was at."""
     found: dict[int, str] = {}
-    here, quiet = Path(__file__).parents[2], {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    here, quiet = ROOT / "scripts", {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     command = (sys.executable, "-m", "benchmarks.users.first_shapes", subject, int(compiled))
     while len(found) < len(sizes):
         left = [size for size in sizes if size not in found]

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
+from benchmarks.measure import ROOT, NotMeasured, Rows, need, process, scratch
 from casid.control import ComputedTorque, nominal
 from casid.identification import Checks, ModelOptions, identify
 from casid.motion import Sine
@@ -27,7 +27,6 @@ from casid.simulation import Plant, Sensor, simulate
 
 row = Rows()
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 
 
@@ -44,7 +43,7 @@ def _browser() -> Iterator[Any]:
         browser.close()
 
 
-def _undocumented() -> list[str]:
+def undocumented() -> list[str]:
     """Public names of all rooms without a docstring."""
     found = []
     for init in sorted((ROOT / "casid").glob("*/__init__.py")):
@@ -76,7 +75,7 @@ def _site() -> tuple[str, bool]:
     with scratch() as site:
         warnings, broken = build(site), dead_links(site)
         pages = len(list(site.rglob("*.html")))
-    missing = _undocumented()
+    missing = undocumented()
     failed, sessions = _failing_blocks()
     text = (
         f"build with {warnings} warnings, {pages} pages; {len(broken)} broken links; {len(missing)} undocumented "
@@ -101,10 +100,15 @@ def _gallery() -> tuple[str, bool]:
     return text, len(names) >= 15 and max(seconds.values()) <= 60
 
 
+def task_rows() -> list[list[str]]:
+    """Cells of the rows of the task table."""
+    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+
+
 @row("task table against five peers", ">= 40 tasks of casid backed by a page, the others 'no'", "docs/tasks.md")
 def _tasks() -> tuple[str, bool]:
-    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    rows = task_rows()
     linked = [re.fullmatch(r"\[yes\]\(([\w/]+\.md)\)", row[1]) for row in rows]
     backed = sum(bool(found and (DOCS / found[1]).is_file()) for found in linked)
     absent = [row[0] for row in rows if row[1] == "no"]
@@ -172,18 +176,7 @@ PAGES = (
 #: Width and height of a desktop's and a phone's window.
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
 #: What is wider than the page without a scroll bar of its own or of a box around it, and commands that scroll.
-_CUT = """() => {
-  const scrolling = ".md-typeset__scrollwrap, .md-typeset__table, pre, math[display=block], .cell-output";
-  const wide = document.documentElement.scrollWidth > innerWidth + 1 ? ["the page"] : [];
-  for (const code of document.querySelectorAll(".language-sh code, .language-text code"))
-    if (code.scrollWidth > code.clientWidth + 1) wide.push(code.textContent.slice(0, 40));
-  for (const e of document.querySelectorAll("article img, article p, article h1, article h2, article math")) {
-    const box = e.getBoundingClientRect();
-    if (box.width && box.right > innerWidth + 1 && !e.closest(scrolling))
-      wide.push(e.textContent.slice(0, 40) || e.src.slice(0, 60));
-  }
-  return wide;
-}"""
+_CUT = Path(__file__).with_name("cut.js")
 #: Equations whose drawing has no extent, or that were left as LaTeX.
 _RAW = """() => [...document.querySelectorAll("article math")].filter(e => !e.getBoundingClientRect().width).length
   + document.querySelectorAll("article .arithmatex").length"""
@@ -256,7 +249,7 @@ def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], in
                 failed = [*_search(page, address), *_search(page, site.as_uri())]
             for path in PAGES:
                 page.goto(f"{site.as_uri()}/{path}.html")
-                cut += [f"{path} ({name}): {what}" for what in page.evaluate(_CUT)]
+                cut += [f"{path} ({name}): {what}" for what in page.evaluate(_CUT.read_text("utf-8"))]
                 raw += page.evaluate(_RAW)
                 equations += page.locator("article math").count() if name == "desktop" else 0
                 if shots is not None:

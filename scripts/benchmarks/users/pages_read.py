@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Rows
+from benchmarks.measure import ROOT, Rows
 
 row = Rows()
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 #: Pages that a script writes: they are reached, and a link back is the browser's.
 WRITTEN = ("results.md", "graded_models.md", "identified_robots.md", "side_by_side.md", "papers", "reference")

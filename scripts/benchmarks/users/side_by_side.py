@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.measure import Rows, need, process, scratch, skipped
+from benchmarks.measure import ROOT, Rows, need, process, scratch, skipped
 from benchmarks.users.peers import judged
 from benchmarks.users.peers.task import Truth, write
 from casid.version import __version__
@@ -27,7 +27,7 @@ from casid.version import __version__
 row = Rows()
 
 HERE = Path(__file__).parent / "peers"
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "side_by_side.md"
+PAGE = ROOT / "docs" / "side_by_side.md"
 _GIVEN = ("robot.urdf", "train.csv", "held_out.csv", "servos.json")
 
 

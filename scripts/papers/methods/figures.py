@@ -37,11 +37,11 @@ LEAST = 1e-6
 _PLOTTED = tuple(_STYLES)[2:]
 
 
-def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
+def pd_ratio_figure(weights: Array, curve: Array) -> Figure:
     """Fig. 6.1: share of positive definite mass matrices along the line from infeasible to feasible parameters."""
     figure, (axes,) = panels("Infeasible parameters can look harmless (Sousa 2014, Fig. 6.1)", 9.0, 5.2)
-    for (name, values), colour in zip(curves.items(), (BLUE, ORANGE), strict=False):
-        axes.plot(weights, values, "o-", color=colour, label=name, markersize=3.5, linewidth=1.4)
+    label = "the thesis's printed parameters"
+    axes.plot(weights, curve, "o-", color=BLUE, label=label, markersize=3.5, linewidth=1.4)
     axes.axvline(1.0, color=MUTED, linewidth=0.8, linestyle="--")
     axes.annotate("feasible from here on", (1.0, 4), xytext=(6, 0), textcoords="offset points", color=MUTED, fontsize=9)
     axes.set(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,22 +15,9 @@ from casid.dynamics import BaseParameters, Model
 
 #: Sousa 2014, Table 6.1, column beta_t1, by leading parameter; beta_t2 differs in the first one only.
 BETA_T1 = {
-    "Lyy1": 6.4,
-    "Lxx2": -5.48,
-    "Lxy2": 0.072,
-    "Lxz2": -0.087,
-    "Lyz2": 0.051,
-    "Lzz2": 5.6,
-    "lx2": 6.5,
-    "ly2": -0.00075,
-    "Lxx3": -0.72,
-    "Lxy3": -0.0098,
-    "Lxz3": -0.0098,
-    "Lyz3": -0.00045,
-    "Lzz3": 0.72,
-    "lx3": 0.95,
-    "ly3": 0.015,
-}
+    "Lyy1": 6.4, "Lxx2": -5.48, "Lxy2": 0.072, "Lxz2": -0.087, "Lyz2": 0.051, "Lzz2": 5.6, "lx2": 6.5, "ly2": -0.00075,
+    "Lxx3": -0.72, "Lxy3": -0.0098, "Lxz3": -0.0098, "Lyz3": -0.00045, "Lzz3": 0.72, "lx3": 0.95, "ly3": 0.015,
+}  # fmt: skip
 BETA_T2 = {**BETA_T1, "Lyy1": 6.2}
 #: Kinds of consistency.
 WORDS: dict[Kind, str] = {"semi": "masses and inertias positive", "full": "with the triangle inequality, too"}
@@ -60,14 +48,18 @@ class ThreeLink:
         )
 
 
+def three_link(table: Mapping[str, float]) -> tuple[BaseParameters, Array]:
+    """Base parameters of the robot, and their values of a column."""
+    base = Model(casid.load_robot("three_link")).base
+    return base, np.array([table[leading] for leading in base.names])
+
+
 def three_link_verdicts() -> list[ThreeLink]:
     """Both sets, both kinds of consistency."""
-    base = Model(casid.load_robot("three_link")).base
     found = []
     for name, table in (("beta_t1", BETA_T1), ("beta_t2", BETA_T2)):
-        beta = np.array([table[leading] for leading in base.names])
-        kinds: tuple[Kind, Kind] = ("semi", "full")
-        for kind in kinds:
+        base, beta = three_link(table)
+        for kind in WORDS:
             allowed = FeasibleSet(30, (0, 10, 20), kind)
             verdict = feasibility_test(base.K, beta, allowed)
             distance = 0.0 if verdict.feasible else closest_feasible(base.K, beta, allowed)[1]
@@ -75,9 +67,8 @@ def three_link_verdicts() -> list[ThreeLink]:
     return found
 
 
-#: Places of Lxx ... m in a link, and of the three that a link is free in.
+#: Places of Lxx ... m in a link.
 XX, XY, XZ, YY, YZ, ZZ, LX, LY, LZ, M = range(10)
-FREE = (M, LZ, YY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +106,8 @@ class Recursion:
 
     def left(self, dependent: Array) -> Array:
         """What is left for link 1's leading parameter, which must be positive, shape (samples,)."""
-        first = [place for place in self.base.independent if place < 10]
-        if len(first) != 1:
-            raise ValueError("the first link must have one leading parameter")
-        return np.asarray(self.link(0, dependent)[first[0]])
+        (first,) = (place for place in self.base.independent if place < 10)
+        return np.asarray(self.link(0, dependent)[first])
 
 
 def least_lyy(x: Array) -> Array:

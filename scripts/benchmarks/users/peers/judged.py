@@ -55,8 +55,7 @@ def of_casid(folder: Path, truth: Truth) -> Result:
     record = json.loads((folder / "result" / "identification.json").read_text(encoding="utf-8"))
     known = dict(zip(model.parameter_names, map(float, np.asarray(parameters).ravel()), strict=True))
     term = {key: np.array([known.get(f"{key}{k + 1}", 0.0) for k in range(len(truth.joints))]) for key in _TERMS}
-    gap = f"gap {record['gap']:.0e}" if record["certified"] else "none"
-    text = f"global optimum proven, {gap}" if record["certified"] else "none"
+    text = f"global optimum proven, gap {record['gap']:.0e}" if record["certified"] else "none"
 
     def moved(*motion: np.ndarray) -> np.ndarray:
         return np.array([np.ravel(model.inverse_dynamics(*state, parameters)) for state in zip(*motion, strict=True)])
