@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -228,8 +227,8 @@ def _gravity(robot: Robot, gravity: ArrayLike | str | None) -> np.ndarray | None
     return vector
 
 
-class Parametrisation(ABC):
-    """Inputs of a model's functions that stand for its parameters, and ``pi`` as an expression of them.
+class Parametrisation:
+    """Inputs of a model's functions that stand for its parameters: ``pi`` (N); others have ``pi`` as an expression.
 
     Attributes
     ----------
@@ -242,16 +241,8 @@ class Parametrisation(ABC):
     offsets: np.ndarray | None = None
     nominal: Robot | None = None
 
-    @abstractmethod
     def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
         """Fresh inputs by name, in order, and ``pi``, shape (N, 1), in terms of them."""
-
-
-class StandardParameters(Parametrisation):
-    """The parameters are an input ``pi`` (N)."""
-
-    def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
-        """One input."""
         pi = ca.SX.sym("pi", len(structure.parameter_names))
         return {"pi": pi}, pi
 
@@ -491,7 +482,7 @@ class Model(Structure):
     >>> tau = model.inverse_dynamics(q, dq, ddq)  # doctest: +SKIP
     """
 
-    _parametrisation: Parametrisation = StandardParameters()
+    _parametrisation = Parametrisation()
     #: The model with the input ``pi``, where this one has something else in its place.
     _standard: Model | None = None
 

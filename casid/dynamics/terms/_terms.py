@@ -12,6 +12,7 @@ ten of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_nam
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -514,10 +515,7 @@ class FrictionLaw:
 
     def candidates(self, speed: float) -> list[tuple[float, ...]]:
         """Every theta of a coarse search."""
-        found: list[tuple[float, ...]] = [()]
-        for s in self.shape:
-            found = [(*theta, value * speed**s.power) for theta in found for value in s.tried]
-        return found
+        return [*itertools.product(*([value * speed**s.power for value in s.tried] for s in self.shape))]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(a.symbol for a in self.amplitudes)})"
