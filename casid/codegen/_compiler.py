@@ -273,9 +273,8 @@ def compile_shared(
 
 def library_name(label: str, key: str, native: bool = True) -> str:
     """Name of the library in the cache for a content, this machine, compiler and flags."""
-    return (
-        f"{label}-{digest(key, compiler_identity(tuple(require_compiler())), ' '.join(flags(native)), _processor())}.so"
-    )
+    identity = compiler_identity(tuple(require_compiler()))
+    return f"{label}-{digest(key, identity, ' '.join(flags(native)), _processor())}.so"
 
 
 def flags(native: bool = True) -> tuple[str, ...]:

@@ -65,10 +65,10 @@ def accumulate(
 
 
 def _dense(function: ca.Function) -> ca.Function:
-    """The function, its values dense."""
-    if all(function.sparsity_out(o).is_dense() for o in range(function.n_out())):
+    """The function of dense arguments, its values dense."""
+    if function.nnz_in() == function.numel_in() and function.nnz_out() == function.numel_out():
         return function
-    symbols = function.mx_in()
+    symbols = [ca.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
     return ca.Function(function.name(), symbols, [ca.densify(value) for value in function.call(symbols)])
 
 
@@ -363,14 +363,11 @@ class Function(ca.Function):
             words = ", ".join(f"{shape} of '{n}'" for n, shape in zip(self.name_in(), leads, strict=True) if shape)
             raise DatasetError(f"{self.name()}: different numbers of samples: {words}") from None
         head = (int(np.prod(lead)),) if lead else ()
-        flat = [
-            np.ascontiguousarray(np.broadcast_to(part, lead + part.shape[len(own) :])).reshape(
-                head + part.shape[len(own) :]
-            )
-            if own
-            else np.ascontiguousarray(part)
-            for part, own in zip(parts, leads, strict=True)
-        ]
+        flat = []
+        for k, (part, own) in enumerate(zip(parts, leads, strict=True)):
+            shape = self.shape_in(k)
+            samples = np.broadcast_to(part, lead + shape).reshape(head + shape) if own else part
+            flat.append(np.ascontiguousarray(samples))
         shapes = [lead + self.shape_out(o) for o in range(self.n_out())]
         places = self._places(out, shapes, real)
         rows = [place.reshape(head + shape[len(lead) :]) for place, shape in zip(places, shapes, strict=True)]

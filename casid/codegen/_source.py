@@ -66,7 +66,7 @@ def check_identifier(name: str, what: str = "name") -> str:
 
 def identifier(name: str) -> str:
     """A C identifier that reads like the name: other characters become underscores."""
-    cleaned = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", name)).strip("_")
+    cleaned = re.sub("[^A-Za-z0-9]+", "_", name).strip("_")
     cleaned = cleaned if cleaned[:1].isalpha() else f"robot_{cleaned}".rstrip("_")
     return f"robot_{cleaned}" if cleaned in _C_KEYWORDS or keyword.iskeyword(cleaned) else cleaned
 
@@ -121,9 +121,12 @@ class CFunction:
     @property
     def declaration(self) -> str:
         """C prototype without the semicolon."""
-        arguments = [f"const double {a.name}[{a.size}]" for a in self.inputs]
-        arguments += [f"double {a.name}[{a.size}]" for a in self.outputs]
-        return f"int {self.name}({', '.join(arguments)})"
+        return f"int {self.name}({self._arrays('double', 1)})"
+
+    def _arrays(self, real: str, width: int) -> str:
+        """Parameters of a C function of so many samples side by side."""
+        inputs = [f"const {real} {a.name}[{a.size * width}]" for a in self.inputs]
+        return ", ".join([*inputs, *(f"{real} {a.name}[{a.size * width}]" for a in self.outputs)])
 
     def definition(self, sincos: str) -> str:
         """C function for one sample."""
@@ -194,10 +197,7 @@ class CFunction:
     @property
     def block_declaration(self) -> str:
         """C prototype of the function for `WIDTH` samples side by side, without the semicolon."""
-        real, width = self.real.name, self.real.width
-        arguments = [f"const {real} {a.name}[{a.size * width}]" for a in self.inputs]
-        arguments += [f"{real} {a.name}[{a.size * width}]" for a in self.outputs]
-        return f"int {self.name}_block({', '.join(arguments)})"
+        return f"int {self.name}_block({self._arrays(self.real.name, self.real.width)})"
 
     @property
     def batch_declaration(self) -> str:

@@ -17,14 +17,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.codegen import accumulate
 from casid.description import Robot
-from casid.description.joint_parameters import (
-    JointParameter,
-    is_shape,
-    joint_parameter,
-    load_body,
-    shape_fault,
-    symbol_and_joint,
-)
+from casid.description.joint_parameters import is_shape, joint_parameter, load_body, shape_fault, symbol_and_joint
 from casid.dynamics.terms._terms import (
     BY_SYMBOL,
     Combined,
@@ -307,15 +300,7 @@ def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTe
 def _amplitude_term(joints: tuple[JointFriction, ...], symbol: str, where: Sequence[int]) -> JointTerm:
     """The term of one amplitude, whose laws at the joints ``where`` have it."""
     meant = [a for k in where for a in joints[k].law.amplitudes if a.symbol == symbol]
-    parameter: JointParameter = replace(
-        meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant)
-    )
+    parameter = replace(meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant))
     memory = partial(_memory, joints) if any(joints[k].size for k in where) else None
-    return JointTerm(
-        f"friction_{symbol}",
-        parameter,
-        partial(_column, joints, symbol),
-        memory=memory,
-        fitted=True,
-        shapes=partial(_shapes, joints),
-    )
+    column, shapes = partial(_column, joints, symbol), partial(_shapes, joints)
+    return JointTerm(f"friction_{symbol}", parameter, column, memory=memory, fitted=True, shapes=shapes)
