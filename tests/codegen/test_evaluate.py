@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import (
-    CFunction,
-    Function,
-    batch_source,
-    cache_directory,
-    cache_entries,
-    clear_cache,
-    compile_shared,
-)
+from casid.codegen import CFunction, Function, batch_source, cache_directory, cache_entries, clear_cache, compile_shared
 from tests.codegen.conftest import agree
 from tests.helpers import needs_compiler
 

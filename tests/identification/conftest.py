@@ -3,12 +3,12 @@
 import pytest
 
 import casid
-from casid.dynamics import Model
 from casid.regression import compress, wls
 from casid.testing import recording, with_friction
 from tests.helpers import first_joints
 
-FRICTION = ("viscous", "coulomb", "offset")
+#: Of the heavier arm: viscous, Coulomb, offset.
+HEAVY = (4.0, 6.0, -0.5)
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +24,7 @@ def arm():
 
 @pytest.fixture(scope="session")
 def arm_data(arm):
-    model = Model(arm, FRICTION)
-    return recording(model, model.parameters(arm.standard_parameters(), [4.0, 6.0, -0.5] * 6), noise=0.5)
+    return recording(*with_friction(arm, HEAVY), noise=0.5)
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +35,7 @@ def four(arm):
 
 @pytest.fixture(scope="session")
 def four_data(four):
-    model = Model(four, FRICTION)
-    return recording(model, model.parameters(four.standard_parameters(), [4.0, 6.0, -0.5] * 4), noise=0.5)
+    return recording(*with_friction(four, HEAVY), noise=0.5)
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,6 @@ from casid.regression import compress, wls
 from casid.retrieval import link_variables
 from casid.retrieval.plausible import DivergenceProgram, held_mass, plausible_bodies
 from casid.testing import blind, recording
-from casid.testing import recording as synthetic
 from tests.description.test_volumes import URDF
 
 
@@ -305,7 +304,7 @@ def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares()
     model = Model("spatial_2r", ("viscous", "coulomb", "offset"))
     template = np.tile([0.3, 0, 0, 0.3, 0, 0.3, 0.5, 0, 0, 2.0], 2)
     truth = model.parameters(1.7 * template, [0.5, -0.4, 0.1, 0.3, 0.2, -0.6])  # a friction that would drive
-    data = synthetic(model, truth, samples=150, noise=0.1)
+    data = recording(model, truth, samples=150, noise=0.1)
     bodies = SimpleNamespace(parameters=template)
     found = explained(bodies, compress(model, data))
     rows = np.vstack([model.regressor(*x) for x in zip(data.q, data.dq, data.ddq, strict=True)])
