@@ -297,11 +297,9 @@ class Function(ca.Function):
     def partial(self, i: int) -> Function:
         """Jacobians of the outputs with respect to an input, the entries of matrices row by row."""
         if i not in self._partials:
-            x = [ca.SX.sym(self.name_in(k), self.size1_in(k) * self.size2_in(k)) for k in range(self.n_in())]
-            shaped = [ca.reshape(v, self.size2_in(k), self.size1_in(k)).T for k, v in enumerate(x)]
-            jacobians = [ca.densify(ca.jacobian(ca.vec(value.T), x[i])) for value in self.call(shaped)]
             given = [ca.SX.sym(name, *self.size_in(k)) for k, name in enumerate(self.name_in())]
-            jacobians = ca.substitute(jacobians, x, [ca.vec(v.T) for v in given])
+            entries = ca.vec(given[i].T)
+            jacobians = [ca.densify(ca.jacobian(ca.vec(value.T), entries)) for value in self.call(given)]
             names = [f"d{name}_d{self.name_in(i)}" for name in self.name_out()]
             name = f"{self.name()}_in_{self.name_in(i)}"
             made = ca.Function(name, given, jacobians, self.name_in(), names, {"cse": True})
@@ -518,7 +516,7 @@ def jacobian_rows(sweep: Function) -> Function:
 def _jacobian(function: ca.Function) -> Function:
     """``function.jacobian()``; its C by a sweep where that takes fewer instructions."""
     plain, adjoint = function.jacobian(), function.reverse(1)
-    x = [ca.SX.sym(plain.name_in(i), plain.sparsity_in(i)) for i in range(plain.n_in())]
+    x = plain.sx_in()
     patterns = [function.sparsity_out(o) for o in range(function.n_out())]
     seed = ca.SX.sym("seed", sum(s.numel() for s in patterns))
     parts = ca.vertsplit(seed, np.cumsum([0, *(s.numel() for s in patterns)]).tolist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -144,10 +144,9 @@ class CFunction:
             )
         cleared = []
         for a, empty in zip(self.outputs, zeros, strict=True):
-            for zero, run in itertools.groupby(range(a.size), empty.__contains__):
-                first, *others = run
-                if zero and others:
-                    cleared.append(f"memset({a.name} + {first}, 0, {1 + len(others)} * sizeof(double));")
+            for zero, first, end in _runs(a.size, empty, 1):
+                if zero and end > first + 1:
+                    cleared.append(f"memset({a.name} + {first}, 0, {end - first} * sizeof(double));")
                 elif zero:
                     cleared.append(f"{a.name}[{first}] = 0.0;")
         return (
@@ -258,7 +257,7 @@ class CFunction:
         )
 
 
-def _runs(size: int, zeros: frozenset[int], width: int) -> list[tuple[bool, int, int]]:
+def _runs(size: int, zeros: Set[int], width: int) -> list[tuple[bool, int, int]]:
     """An array in pieces of whole blocks of ``width`` entries: whether all of them are always 0, first entry, end."""
     empty = [zeros.issuperset(range(first, min(first + width, size))) for first in range(0, size, width)]
     runs, first = [], 0

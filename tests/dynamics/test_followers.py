@@ -98,13 +98,8 @@ def test_friction_of_a_follower_acts_on_the_joint_that_it_follows(arm: Path) -> 
 def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path) -> None:
     plant, data = recorded
     robot = plant.model.robot
-    result = identify(
-        robot,
-        data,
-        model=ModelOptions(terms=["viscous", "coulomb"]),
-        choice=Choice(share=0.005),
-        checks=Checks(folds=0),
-    )
+    linear = ModelOptions(terms=["viscous", "coulomb"])
+    result = identify(robot, data, model=linear, choice=Choice(share=0.005), checks=Checks(folds=0))
     error = result.model.base.K @ (result.parameters.values - plant.parameters)
     assert np.abs(error).max() < 0.02 * np.abs(result.model.base.K @ plant.parameters).max()
     record_ = json.loads(json.dumps(result.record(), default=lambda value: np.asarray(value).tolist()))

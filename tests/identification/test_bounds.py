@@ -99,12 +99,8 @@ def test_the_headline_of_the_links_names_open_masses(arm, found):
 
 @pytest.mark.slow
 def test_masses_have_no_interval_where_the_fit_is_wrong(arm, found):
-    wrong = replace(
-        found,
-        verdict=replace(
-            found.verdict, findings=(Finding("dead channel", "run", "j1", {"others": "j0", "index": 1.0}),)
-        ),
-    )
+    dead = Finding("dead channel", "run", "j1", {"others": "j0", "index": 1.0})
+    wrong = replace(found, verdict=replace(found.verdict, findings=(dead,)))
     assert not wrong.verdict.right and wrong.total_mass_range == (0.0, np.inf)
     assert wrong.record()["masses"]["all links"][1:] == [0.0, None]
     poor = replace(found.feasible, values=0.3 * found.feasible.values)
@@ -137,11 +133,8 @@ def test_the_covariance_is_the_inverse_curvature_of_what_the_choice_minimises(ar
     rows, z = program.linear.matrix, made.choice.multipliers
 
     def minimised(x):
-        return (
-            program.divergence(x, 1.0)
-            + made.choice.price * made.problem.objective(x)
-            + (z @ (rows @ (x - made.x))) ** 2 / 2
-        )
+        held = (z @ (rows @ (x - made.x))) ** 2 / 2
+        return program.divergence(x, 1.0) + made.choice.price * made.problem.objective(x) + held
 
     for k in (9, 19, 36):
         v = made.covariance[k] / np.sqrt(made.covariance[k, k])
@@ -293,10 +286,8 @@ def test_torques_that_do_not_count_bound_nothing():
     torques, speeds = largest_torques([data, replace(data, tau=0.1 * tau, dq=np.full((20, 2), 0.4), mask=None)])
     assert torques.tolist() == [2.0, 5.0] and speeds.tolist() == [0.4, 0.4]
     forth = replace(data, dq=np.where(np.arange(20)[:, None] < [10, 0], 0.3, -0.3))
-    assert (
-        one_way([forth]).tolist() == [False, True]
-        and one_way([forth, replace(forth, dq=-forth.dq)]).tolist() == [False] * 2
-    )
+    assert one_way([forth]).tolist() == [False, True]
+    assert one_way([forth, replace(forth, dq=-forth.dq)]).tolist() == [False] * 2
 
 
 def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares():

@@ -256,11 +256,8 @@ def test_what_was_corrected_is_no_doubt_and_a_faulty_recording_is_called_wrong()
     assert "; corrected in the recording: " in text and text.endswith("(and 2 more: outliers, saturation)")
     for grave in (defect("saturation", "j1", 1.0, "left out"), late("delay taken out", 29.3)):
         judged, text = words(few[1], grave, Finding("one way", "a", "j0"))
-        assert (
-            judged.right
-            and grave.level == "fault"
-            and text.startswith(f"WRONG in the recording, and corrected: {grave.text}")
-        )
+        assert judged.right and grave.level == "fault"
+        assert text.startswith(f"WRONG in the recording, and corrected: {grave.text}")
         assert "(and 1 more: one way); corrected in the recording: delay; with that no finding" in text
     kept = [defect(kind, "j1", 0.5, "kept") for kind in ("saturation", "standstill", "spikes")]
     assert [one.level for one in kept] == ["check"] * 3

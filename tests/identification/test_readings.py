@@ -59,15 +59,11 @@ def readings(model, data) -> Readings:
 
 
 def rows(readings, gravity=GRAVITY, order=(0, 1, 2, 3), clock=1.0, shift=(0, 0, 0, 0), signs=(1, 1, 1, 1)):
-    """The regressor sample by sample, from a model with this gravity."""
+    """The regressor of all samples, from a model with this gravity."""
     order, signs = list(order), np.array(signs)
     own = Model(replace(robot(), gravity=np.asarray(gravity, dtype=float)), FRICTION).regressor
-    return np.array(
-        [
-            own(signs * q[order] + shift, clock * (signs * dq)[order], clock**2 * (signs * ddq)[order])
-            for q, dq, ddq in zip(readings.q, readings.dq, readings.ddq, strict=True)
-        ]
-    )
+    dq, ddq = ((signs * rates)[:, order] for rates in (readings.dq, readings.ddq))
+    return own(signs * readings.q[:, order] + shift, clock * dq, clock**2 * ddq)
 
 
 def residual(W, tau, mask):

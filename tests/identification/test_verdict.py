@@ -171,10 +171,8 @@ def test_joints_without_torques_or_prediction_do_not_count():
     unpredicted = losses(0.1 * steady, 5.0 * steady, (4.0, 4.0))
     assert trial_of(unpredicted, losses(0.1 * steady, 3.0 * steady, (4.0, 4.0))) is None
     assert trial_of(unpredicted, losses(0.1 * steady, 0.5 * steady, (4.0, 4.0))) is not None  # it is predicted now
-    assert (
-        trial_of(losses(0.1 * steady, 50.0 * steady, (4.0, 4.0)), losses(0.1 * steady, 30.0 * steady, (4.0, 4.0)))
-        is None
-    )
+    far, less = (losses(0.1 * steady, size * steady, (4.0, 4.0)) for size in (50.0, 30.0))
+    assert trial_of(far, less) is None
 
 
 def test_a_remedy_is_stated_where_its_trial_is_better():
