@@ -208,8 +208,9 @@ class Structure:
 
     def __repr__(self) -> str:
         terms = ", ".join(term.name for term in self.terms)
-        return f"{type(self).__name__}({self.robot.name}: {self.n} joints, {len(self.parameter_names)} parameters" + (
-            f", terms {terms})" if terms else ")"
+        more = f", terms {terms}" if terms else ""
+        return (
+            f"{type(self).__name__}({self.robot.name}: {self.n} joints, {len(self.parameter_names)} parameters{more})"
         )
 
 
@@ -696,9 +697,8 @@ class Model(Structure):
     def potential_energy(self) -> Function:
         """``(q, pi) -> U`` [J]: potential energy, zero with all mass at the base origin."""
         s = self.symbols()
-        return s.function(
-            "potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)}, 0
-        )
+        energy = potential_energy(self.robot, s.q, s.links, s.gravity)
+        return s.function("potential_energy", ["q", "pi"], {"U": energy}, 0)
 
     # ------------------------------------------------------------------ kinematics
 

@@ -34,12 +34,6 @@ def test_parameters_are_named(result):
     assert labels == [f"{link.name}  {link.mass:.3g} kg" for link in result.feasible.link_parameters]
 
 
-def test_what_the_data_determine_and_the_short_form(result):
-    assert {entry.name for entry in result.determined} == set(result.model.parameter_names)
-    assert any(entry.by_data for entry in result.determined)
-    assert "certified" in repr(result)
-
-
 def test_identify_predict_and_reload(robot, model, noisy, tmp_path):
     result = identify(robot, noisy, processing=False, model=ModelOptions(terms=FRICTION))
     assert result.feasible.certified and result.notes == ()
