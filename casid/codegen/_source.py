@@ -259,7 +259,7 @@ class CFunction:
 
 def _runs(size: int, zeros: Set[int], width: int) -> list[tuple[bool, int, int]]:
     """An array in pieces of whole blocks of ``width`` entries: whether all of them are always 0, first entry, end."""
-    empty = [zeros.issuperset(range(first, min(first + width, size))) for first in range(0, size, width)]
+    empty = [zeros >= set(range(first, min(first + width, size))) for first in range(0, size, width)]
     runs, first = [], 0
     for zero, blocks in itertools.groupby(empty):
         end = min(first + width * len(list(blocks)), size)

@@ -207,11 +207,9 @@ class Structure:
         return found
 
     def __repr__(self) -> str:
-        terms = ", ".join(term.name for term in self.terms)
-        more = f", terms {terms}" if terms else ""
-        return (
-            f"{type(self).__name__}({self.robot.name}: {self.n} joints, {len(self.parameter_names)} parameters{more})"
-        )
+        terms = f", terms {', '.join(term.name for term in self.terms)}" if self.terms else ""
+        counts = f"{self.n} joints, {len(self.parameter_names)} parameters"
+        return f"{type(self).__name__}({self.robot.name}: {counts}{terms})"
 
 
 def _gravity(robot: Robot, gravity: ArrayLike | str | None) -> np.ndarray | None:
