@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 import casid
-from casid.description import Inertial, Joint, Link, LinkBounds, Robot
+from casid.description import Inertial, Link, LinkBounds, transform
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
@@ -43,6 +43,7 @@ from casid.retrieval import link_variables
 from casid.retrieval.plausible import DivergenceProgram, held_mass, plausible_bodies
 from casid.testing import blind, recording
 from tests.description.test_volumes import URDF
+from tests.identification.conftest import serial
 
 
 def test_masses_are_bounded_by_what_the_joints_hold(robot, noisy):
@@ -189,14 +190,10 @@ def test_known_masses_are_kept(heavy):
 
 def machine(effort=(np.inf, 40.0, 300.0), kinds=("revolute", "revolute", "prismatic")):
     """Three joints 0.3, 0.4 and 0.5 m apart, the first on a pedestal, the last link with its frame 0.1 m away."""
-    joints = []
-    for k, (kind, length) in enumerate(zip(kinds, (0.3, 0.4, 0.5), strict=True)):
-        placement, own = np.eye(4), np.eye(4)
-        placement[0, 3] = length
-        own[2, 3] = 0.1 * (k == 2)
-        joints.append(Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), placement, np.array([0.0, 0.0, 1.0]), own))
-    made = Robot("machine", tuple(joints))
-    return replace(made, limits=replace(made.limits, effort=np.array(effort)))
+    made = serial("machine", [[length, 0, 0] for length in (0.3, 0.4, 0.5)], [[0, 0, 1]] * 3, kinds)
+    *others, last = made.joints
+    joints = (*others, replace(last, link_placement=transform(translation=[0, 0, 0.1])))
+    return replace(made, joints=joints, limits=replace(made.limits, effort=np.array(effort)))
 
 
 def test_lengths_of_placements_are_summed():
@@ -315,11 +312,8 @@ def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares()
 
 def test_rotors_of_a_robot_without_lengths_are_those_of_a_metre():
     """Of any sign of the torque."""
-    joints = [
-        Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), np.eye(4), axis=np.array([0.0, 0.0, 1.0]))
-        for k, kind in enumerate(("revolute", "prismatic"))
-    ]
-    model = Model(Robot("points", tuple(joints)), ("rotor", "viscous"))
+    points = serial("points", np.zeros((2, 3)), [[0, 0, 1]] * 2, ("revolute", "prismatic"))
+    model = Model(points, ("rotor", "viscous"))
     assert expected_rotors(model, [-5.0, 3.0]) == {"Ia1": pytest.approx(ROTOR * 5.0), "Ia2": pytest.approx(ROTOR * 3.0)}
 
 

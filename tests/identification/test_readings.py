@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Joint, Link, Robot
+from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, JointFriction, friction_model
 from casid.identification.diagnosis._readings import (
@@ -24,22 +24,15 @@ from casid.identification.diagnosis._readings import (
 from casid.measurement import Dataset, Processing
 from casid.testing import recording, with_friction
 from tests.helpers import first_joints
+from tests.identification.conftest import GRAVITY, serial
 
 FRICTION = ("viscous", "coulomb", "offset")
 
 
-GRAVITY = np.array([0.0, 0.0, -9.81])
-
-
 def robot() -> Robot:
     """Four joints, the second of which slides."""
-    joints = []
-    kinds = [("revolute", [0, 1, 0]), ("prismatic", [1, 0, 0]), ("revolute", [0.6, 0.8, 0]), ("revolute", [0, 0, 1])]
-    for k, (kind, axis) in enumerate(kinds):
-        placement = np.eye(4)
-        placement[:3, 3] = [0.1, 0.2 * k, 0.3]
-        joints.append(Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), placement, axis=np.array(axis, dtype=float)))
-    return Robot("four", tuple(joints), gravity=GRAVITY)
+    kinds, axes = ("revolute", "prismatic", "revolute", "revolute"), ([0, 1, 0], [1, 0, 0], [0.6, 0.8, 0], [0, 0, 1])
+    return serial("four", [[0.1, 0.2 * k, 0.3] for k in range(4)], axes, kinds, gravity=GRAVITY)
 
 
 @pytest.fixture(scope="module")
