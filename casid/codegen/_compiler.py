@@ -220,9 +220,8 @@ def require_compiler() -> list[str]:
     command = find_compiler()
     if command is None:
         chosen = os.environ.get("CASID_CC") or os.environ.get("CC")
-        wish = (
-            f"'{chosen}' (from the environment) is not there" if chosen else f"none of {', '.join(_CANDIDATES)} found"
-        )
+        none = f"none of {', '.join(_CANDIDATES)} found"
+        wish = f"'{chosen}' (from the environment) is not there" if chosen else none
         raise ExportError(f"no C compiler: {wish}; install one, e.g. gcc, or set CASID_CC to its path")
     return command
 

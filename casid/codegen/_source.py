@@ -149,9 +149,8 @@ class CFunction:
                     cleared.append(f"memset({a.name} + {first}, 0, {end - first} * sizeof(double));")
                 elif zero:
                     cleared.append(f"{a.name}[{first}] = 0.0;")
-        return (
-            f"{self.declaration}\n{{\n{wrapped(self._unused(self.program) + cleared + statements)}\n    return 0;\n}}\n"
-        )
+        body = wrapped(self._unused(self.program) + cleared + statements)
+        return f"{self.declaration}\n{{\n{body}\n    return 0;\n}}\n"
 
     def _unused(self, graph: Graph) -> list[str]:
         """Statements that name the inputs which a program does not read."""

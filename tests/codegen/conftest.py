@@ -33,7 +33,7 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
-def agree(values: Sequence[object], expected: Sequence[object], tolerance: float = 0.0) -> None:
-    """Assert that outputs agree one by one, relative or absolute."""
+def agree(values: Sequence[object], expected: Sequence[object], rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Assert that outputs agree one by one."""
     for value, right in zip(values, expected, strict=True):
-        np.testing.assert_allclose(value, right, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(value, right, rtol=rtol, atol=atol)

@@ -142,7 +142,7 @@ def test_vectors_of_every_processor_agree(monkeypatch: pytest.MonkeyPatch, defin
         many = [rng.uniform(-2, 2, (21, function.numel_in(k))) for k in range(function.n_in())]
         for given in (many, [value[3] for value in many]):
             right = as_tuple(function(*given, compiled=False))
-            agree(as_tuple(function(*given, compiled=True)), right, 1e-10)
+            agree(as_tuple(function(*given, compiled=True)), right, 1e-10, 1e-10)
             rough = function(*(value.astype(np.float32) for value in given), compiled=True)
             for one, other in zip(as_tuple(rough), right, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)

@@ -85,9 +85,8 @@ def test_entries_that_are_always_zero(count: int) -> None:
     outputs = [np.full((size, 8), np.nan) for size in (33, 19)]
     call("f_block", np.ascontiguousarray(values[:8].T), outputs)
     for value, right, zeros in zip(outputs, expected, built.zeros, strict=True):
-        np.testing.assert_allclose(
-            np.delete(value, sorted(zeros), 0).T, np.delete(right[:8], sorted(zeros), 1), rtol=1e-14
-        )
+        others = [k for k in range(len(value)) if k not in zeros]
+        np.testing.assert_allclose(value[others].T, right[:8, others], rtol=1e-14)
         assert np.isnan(value[sorted(zeros)]).all()
 
 

@@ -49,7 +49,7 @@ def test_leading_axes_are_samples(leads: tuple[tuple[int, ...], ...], compiled: 
     values = made()(x, M, s, compiled=compiled)
     lead = np.broadcast_shapes(*leads)
     assert [np.shape(value) for value in values] == [(*lead, 3), (*lead, 2, 2), lead]
-    agree(values, expected(x, M, np.asarray(s)), 1e-13)
+    agree(values, expected(x, M, np.asarray(s)), 1e-13, 1e-13)
 
 
 @needs_compiler
@@ -62,7 +62,7 @@ def test_results_go_where_they_are_asked_for() -> None:
         for place in places:
             place[...] = np.nan
         assert function(x, M, s, out=places, **options)[1] is places[1]
-        agree(places, plain, 1e-13)
+        agree(places, plain, 1e-13, 1e-13)
     with pytest.raises(DatasetError, match=r"made: out: expected contiguous arrays of doubles of shapes \[\(2051, 3\)"):
         function(x, M, s, out=(places[0][:-1], *places[1:]))
     with pytest.raises(DatasetError, match="out: expected contiguous"):
@@ -82,7 +82,7 @@ def test_the_fast_way_gives_the_same() -> None:
     for given in ((x, M, s), (wide[:, ::2], turned, np.float64(s)), (x.tolist(), M.tolist(), np.array([s]))):
         agree(function(*given), right)
         one = function(given[0][2], given[1][2], given[2])
-        agree(one, [want[2] for want in right], 1e-14)
+        agree(one, [want[2] for want in right], 1e-14, 1e-14)
         assert isinstance(one[2], float)
     whole = function(np.array([1, 2, 3]), np.ones((3, 2), dtype=np.float32), 1)
     np.testing.assert_allclose(whole[0], np.sin(1) * np.arange(1, 4) + 12, rtol=1e-14)
@@ -261,7 +261,7 @@ def test_external_has_the_derivatives_of_the_graph() -> None:
         cost = ca.sumsqr(v) + ca.sum1(ca.vec(A)) * e
         outputs = [v, A, e, ca.hessian(cost, x)[0], ca.jacobian(v, s), ca.jacobian(ca.vec(A), x)]
         parts[name] = [ca.DM(one).full() for one in ca.Function("f", [x, s], outputs)([0.3, -1.2, 0.8], 0.7)]
-    agree(parts["external"], parts["graph"], 1e-11)
+    agree(parts["external"], parts["graph"], 1e-11, 1e-11)
 
 
 @needs_compiler
@@ -281,7 +281,7 @@ def test_rows_side_by_side(count: int, vectors: bool, own_cache: Path, monkeypat
     for again in (function, pickle.loads(pickle.dumps(function))):
         assert function.name_in() == ["x", "p"] and again.digest == function.digest
         for compiled in (True, False):
-            agree(again(*given, compiled=compiled), exact, 1e-13)
+            agree(again(*given, compiled=compiled), exact, 1e-13, 1e-13)
 
 
 @needs_compiler
@@ -302,9 +302,9 @@ def test_jax() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results = jax.jit(function.jax)(x, M, s)
-            agree(results, function(x, M, s), 1e-13)
+            agree(results, function(x, M, s), 1e-13, 1e-13)
             by_hand = jax.vmap(jax.vmap(function.jax, (0, None, None)), (None, 0, 0))(x, M, s)
-            agree(by_hand, function(x, M[:, None], s[:, None, None]), 1e-13)
+            agree(by_hand, function(x, M[:, None], s[:, None, None]), 1e-13, 1e-13)
             with pytest.raises(DatasetError, match="x has shape"):
                 function.jax(x[:, :2], M, s)
 
@@ -327,7 +327,7 @@ def test_jax() -> None:
 def test_without_compiler_casadi_evaluates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CASID_CC", "/no/such/compiler")
     x, M, s = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 2)), RNG.normal(size=5)
-    agree(made()(x, M, s), expected(x, M, s), 1e-13)
+    agree(made()(x, M, s), expected(x, M, s), 1e-13, 1e-13)
     for face in (lambda: made()(x, M, s, compiled=True), lambda: made().external):
         with pytest.raises(ExportError, match=r"no C compiler.*CASID_CC"):
             face()

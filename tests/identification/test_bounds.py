@@ -68,9 +68,8 @@ TERMS = ("viscous", "coulomb", "offset", "rotor")
 def recorded(robot, bodies):
     """A recording of these bodies with friction."""
     model = Model(robot, TERMS)
-    data = recording(
-        model, model.parameters(bodies, np.tile([2.0, 1.5, 0.2, 0.3], robot.n)), samples=400, seed=3, noise=0.05
-    )
+    truth = model.parameters(bodies, np.tile([2.0, 1.5, 0.2, 0.3], robot.n))
+    data = recording(model, truth, samples=400, seed=3, noise=0.05)
     return data, wls(compress(Model(blind(robot), TERMS), data))
 
 

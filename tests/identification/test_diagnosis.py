@@ -194,9 +194,8 @@ def test_proven_ranges_hold_the_truth_and_the_choice(four, four_data):
 
 @pytest.mark.claim("a verdict whose remedy was tried on a residual alone is written")
 def test_a_trial_without_standard_errors_is_written():
-    found = Finding(
-        "gravity of lighter links", values={"turned_mass": 9.0, "mass": 13.0, "reading": 13.0, "direction": "-z"}
-    )
+    values = {"turned_mass": 9.0, "mass": 13.0, "reading": 13.0, "direction": "-z"}
+    found = Finding("gravity of lighter links", values=values)
     judged = Verdict((replace(found, trial=Trial("held-out error", 1.3, 0.2)),), 1.3, 2.0, 3)
     assert json.loads(json_bytes(judged.record()))["findings"][0]["trial"] == {
         "measure": "held-out error", "before": 1.3, "after": 0.2,
@@ -206,9 +205,8 @@ def test_a_trial_without_standard_errors_is_written():
 @pytest.mark.claim("a joint that the model explains far worse than the others is in the headline")
 def test_a_joint_with_a_torque_of_another_origin_is_named(four, four_data):
     joint = 3
-    foreign = np.abs(four_data.tau[:, joint]).max() * np.sign(
-        four_data.dq[:, 0] + four_data.dq[:, 1]
-    )  # friction of other joints
+    friction_of_others = np.sign(four_data.dq[:, 0] + four_data.dq[:, 1])
+    foreign = np.abs(four_data.tau[:, joint]).max() * friction_of_others
     tau = four_data.tau + foreign[:, None] * (np.arange(4) == joint)
     judged = verdict(four, replace(four_data, tau=tau))
     (found,) = [f for f in judged.findings if f.kind == "model"]

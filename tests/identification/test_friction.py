@@ -57,9 +57,8 @@ def test_bounds_of_chosen_friction_leave_linear_friction_out(arm, arm_data, kept
     result = identify(arm, own, processing=False, model=ModelOptions(springs=False), constraints=given,
                       checks=Checks(verdict=False))  # fmt: skip
     assert (result.law is None) == kept
-    assert [
-        note.endswith("it has no fs3, whose bound has no effect") for note in result.notes if "friction" in note
-    ] == [kept]
+    notes = [note for note in result.notes if "friction" in note]
+    assert [note.endswith("it has no fs3, whose bound has no effect") for note in notes] == [kept]
     if not kept:
         assert 4.0 < result.feasible.extras["fs3"] <= 5.0 + 1e-6  # 12 N.m without the bound
 

@@ -196,9 +196,8 @@ def test_held_joints_do_not_count(data):
         if not moves:
             assert kept.mask.all(axis=0).tolist() == [True, True, False, True]
             mask = np.random.default_rng(2).random(q.shape) > 0.5
-            np.testing.assert_array_equal(
-                without_held(replace(data, q=q, mask=mask), own).mask, mask & [True, True, False, True]
-            )
+            both = without_held(replace(data, q=q, mask=mask), own).mask
+            np.testing.assert_array_equal(both, mask & [True, True, False, True])
     nothing = replace(data, q=np.zeros_like(data.q))
     assert without_held(nothing, own) is nothing
 

@@ -48,9 +48,7 @@ def recorded(model: Model, seed: int, phi: np.ndarray = PHI) -> Dataset:
 
 def test_the_way_ends_at_the_true_torques(model: Model) -> None:
     numbers = controller(model)
-    found = reverse_engineered(
-        model.robot, numbers["q"], numbers["M"], numbers["g"], recorded(model, 1), processing=False
-    )
+    found = reverse_engineered(model.robot, **renamed(numbers), recording=recorded(model, 1), processing=False)
     np.testing.assert_allclose(found.estimate.values, model.base.values(true_parameters()), atol=1e-9)
     assert found.solution.certified
     assert found.friction is not None and found.validation is not None and found.unfitted is not None

@@ -78,9 +78,8 @@ def test_the_lowest_band_determines_the_parameters_and_holds_five_periods(model:
     alone = short.only([1])
     assert _lowest(model, [alone]) == pytest.approx(3 * rank / (2 * t))
     assert _lowest(model, [alone, data]) == pytest.approx(max(3 * rank / (2 * (t + 3 * T)), 5 / t))
-    assert _lowest(model, [replace(short, mask=np.zeros(short.q.shape, dtype=bool))]) == pytest.approx(
-        3 * rank / (2 * t)
-    )
+    nothing = replace(short, mask=np.zeros(short.q.shape, dtype=bool))
+    assert _lowest(model, [nothing]) == pytest.approx(3 * rank / (2 * t))
 
 
 @pytest.mark.parametrize("masked", [False, True])

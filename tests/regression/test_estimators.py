@@ -37,9 +37,8 @@ FRICTION = ("viscous", "coulomb", "offset")
 @pytest.mark.claim("collinear terms do not grow to 1e5 N.m")
 def test_terms_that_noise_alone_tells_apart_are_regrouped():
     robot = casid.load_robot("kuka_iiwa")
-    almost = JointTerm(
-        "almost", JointParameter("al", "N.m", "almost a constant"), _almost_one, joints=(robot.joints[6].name,)
-    )
+    parameter = JointParameter("al", "N.m", "almost a constant")
+    almost = JointTerm("almost", parameter, _almost_one, joints=(robot.joints[6].name,))
     model = Model(robot, (*FRICTION, almost))
     truth = model.parameters(robot.standard_parameters(), [2.0, 3.0, 0.5] * 7 + [0.0])
     data = recording(model, truth, samples=3000, noise=0.1)
@@ -94,9 +93,8 @@ def test_simulated_motion_obeys_the_model_and_its_derivatives_are_exact(loop):
 
 def test_instruments_take_the_bias_of_position_noise_away(loop):
     model, made = loop.model, loop.simulate(TRUTH)
-    process = Processing(
-        cutoff=None, every=1, trim=0.1, delay=-0.5e-3
-    )  # a held torque belongs to the middle of its step
+    # a held torque belongs to the middle of its step
+    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
     estimator = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
     errors = {"OLS": [], "IDIM-IV": []}
     for seed in range(8):

@@ -236,9 +236,8 @@ def test_held_out_errors_are_those_of_least_squares_without_the_part(rubbing):
     weights = 1 / ols(compress(arm.with_friction(linear(2)), data)).rms
     table = FrictionSearch(arm, data, ("linear",)).table
     squares = held_out_squares(compress(arm.with_friction(linear(2)), data), 6, weights)
-    np.testing.assert_allclose(
-        [row.held_out for row in table], np.sqrt(squares.sum(axis=0) / data.mask.sum(axis=0)), rtol=1e-4
-    )
+    expected = np.sqrt(squares.sum(axis=0) / data.mask.sum(axis=0))
+    np.testing.assert_allclose([row.held_out for row in table], expected, rtol=1e-4)
     assert all(row.training < row.held_out for row in table)
 
 
