@@ -262,8 +262,7 @@ class Numbers(Parametrisation):
     def __init__(self, values: ArrayLike, offsets: ArrayLike | None = None, nominal: Robot | None = None) -> None:
         self.values = np.array(values, dtype=float)
         self.values.setflags(write=False)
-        moved = None if offsets is None else np.array(offsets, dtype=float)
-        self.offsets = moved if moved is not None and moved.any() else None
+        self.offsets = None if offsets is None or not np.any(offsets) else np.array(offsets, dtype=float)
         self.nominal = nominal
 
     def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
