@@ -220,9 +220,8 @@ def require_compiler() -> list[str]:
     command = find_compiler()
     if command is None:
         chosen = os.environ.get("CASID_CC") or os.environ.get("CC")
-        wish = (
-            f"'{chosen}' (from the environment) is not there" if chosen else f"none of {', '.join(_CANDIDATES)} found"
-        )
+        none = f"none of {', '.join(_CANDIDATES)} found"
+        wish = f"'{chosen}' (from the environment) is not there" if chosen else none
         raise ExportError(f"no C compiler: {wish}; install one, e.g. gcc, or set CASID_CC to its path")
     return command
 
@@ -273,9 +272,8 @@ def compile_shared(
 
 def library_name(label: str, key: str, native: bool = True) -> str:
     """Name of the library in the cache for a content, this machine, compiler and flags."""
-    return (
-        f"{label}-{digest(key, compiler_identity(tuple(require_compiler())), ' '.join(flags(native)), _processor())}.so"
-    )
+    identity = compiler_identity(tuple(require_compiler()))
+    return f"{label}-{digest(key, identity, ' '.join(flags(native)), _processor())}.so"
 
 
 def flags(native: bool = True) -> tuple[str, ...]:

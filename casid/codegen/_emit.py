@@ -239,7 +239,7 @@ class Emitter:
         for output, position, ref in self.graph.outputs:
             results.setdefault(abs(ref), []).append((output, position, ref))
         for angles in self._levels():
-            self.lines += self._vector_trigonometry(angles) if self.vector else self._scalar_trigonometry(angles)
+            self.lines += self._trigonometry(angles)
         for number in self.live:
             self._define(number)
             for output, position, ref in results.get(number, ()):
@@ -277,9 +277,6 @@ class Emitter:
         for number in sorted(needed):
             self._define(number)
 
-    def _functions_of(self, angle: int) -> list[tuple[str, int]]:
-        return [(name, self._numbers[name, angle]) for name in ("sin", "cos") if (name, angle) in self._numbers]
-
     @cached_property
     def _numbers(self) -> dict[tuple[str, int], int]:
         """Node number of each sine and cosine, by name and angle."""
@@ -289,34 +286,31 @@ class Emitter:
             if (node := self.graph[number]).op in ("sin", "cos")
         }
 
-    def _scalar_trigonometry(self, angles: list[int]) -> list[str]:
+    def _trigonometry(self, angles: list[int]) -> list[str]:
+        """Sines and cosines of all angles of a level, which one call computes (vectors: one call each)."""
         self._define_all(angles)
-        tag = f"{angles[0]}"
-        n = len(angles)
-        lines = [
-            f"const double angle{tag}[{n}] = {{{', '.join(self._operand(a) for a in angles)}}};",
-            f"double sine{tag}[{n}], cosine{tag}[{n}];",
-            f"{self.sincos}({n}, angle{tag}, sine{tag}, cosine{tag});",
-        ]
-        for i, angle in enumerate(angles):
-            for name, number in self._functions_of(angle):
-                lines.append(f"const double v{number} = {'sine' if name == 'sin' else 'cosine'}{tag}[{i}];")
-                self._named(number)
-        return lines
-
-    def _vector_trigonometry(self, angles: list[int]) -> list[str]:
-        self._define_all(angles)
-        tag = f"{angles[0]}"
-        arguments = {angle: (self._operand(angle), f"sine{angle}", f"cosine{angle}") for angle in angles}
-        lines = [f"mask large{tag} = {{0}};"]
-        for x, s, c in arguments.values():
-            lines += [f"vec {s}, {c};", f"{self.sincos}({x}, &{s}, &{c}, &large{tag});"]
-        exact = " ".join(f"{self.sincos}_exact({x}, &{s}, &{c});" for x, s, c in arguments.values())
-        lines.append(f"if (any_lane(large{tag})) {{ {exact} }}")
-        for angle in angles:
-            for name, number in self._functions_of(angle):
-                lines.append(f"const vec v{number} = {'sine' if name == 'sin' else 'cosine'}{angle};")
-                self._named(number)
+        tag, count, texts = angles[0], len(angles), [self._operand(a) for a in angles]
+        if self.vector:
+            kind, places = "vec", [(f"sine{angle}", f"cosine{angle}") for angle in angles]
+            lines = [f"mask large{tag} = {{0}};"]
+            for x, (s, c) in zip(texts, places, strict=True):
+                lines += [f"vec {s}, {c};", f"{self.sincos}({x}, &{s}, &{c}, &large{tag});"]
+            pairs = zip(texts, places, strict=True)
+            exact = " ".join(f"{self.sincos}_exact({x}, &{s}, &{c});" for x, (s, c) in pairs)
+            lines.append(f"if (any_lane(large{tag})) {{ {exact} }}")
+        else:
+            kind, places = "double", [(f"sine{tag}[{i}]", f"cosine{tag}[{i}]") for i in range(count)]
+            lines = [
+                f"const double angle{tag}[{count}] = {{{', '.join(texts)}}};",
+                f"double sine{tag}[{count}], cosine{tag}[{count}];",
+                f"{self.sincos}({count}, angle{tag}, sine{tag}, cosine{tag});",
+            ]
+        for angle, values in zip(angles, places, strict=True):
+            for name, value in zip(("sin", "cos"), values, strict=True):
+                number = self._numbers.get((name, angle))
+                if number is not None:
+                    lines.append(f"const {kind} v{number} = {value};")
+                    self._named(number)
         return lines
 
     # ------------------------------------------------------------------ expressions

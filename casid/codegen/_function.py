@@ -24,6 +24,8 @@ from casid.errors import DatasetError
 
 #: Samples that a mapped function evaluates in one call: few, so that building it costs less than evaluating it.
 _MAPPED_CHUNK = 512
+#: Steps of a recursion that CasADi evaluates in one call.
+_CHAINED_CHUNK = 256
 
 
 def accumulate(
@@ -45,36 +47,56 @@ def accumulate(
         True: compiled code. False: CasADi's evaluation. None: compiled where that pays. Both agree to rounding.
     """
     u, p, x0 = (np.ascontiguousarray(value, dtype=float) for value in (drive, parameters, start))
-    states, outputs, count = step.size1_out(0), step.size1_out(1), len(u)
+    count = len(u)
+    padded = np.pad(u, ((0, -count % _CHAINED_CHUNK), (0, 0)))
+    x, y = np.empty((len(padded), step.size1_out(0))), np.empty((len(padded), step.size1_out(1)))
     program = Program([step], recursion_source, "accumulate")
     library = program.load_if(compiled, count * step.n_instructions())
-    if library is None:
-        x, y = step.mapaccum(count)(ca.DM(x0), ca.DM(u.T), ca.repmat(ca.DM(p), 1, count))
-        return np.ascontiguousarray(x.full().T), np.ascontiguousarray(y.full().T)
-    made = np.empty((count, states)), np.empty((count, outputs))
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (x0, u, p, *made)]
-    library["casid_accumulate"](ctypes.c_long(count), *pointers)
-    return made
+    if library is not None:
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (x0, u, p, x, y)]
+        library["casid_accumulate"](ctypes.c_long(count), *pointers)
+        return x[:count], y[:count]
+    chain, held = _dense(step).mapaccum(_CHAINED_CHUNK), np.tile(p, (_CHAINED_CHUNK, 1))
+    for first in range(0, count, _CHAINED_CHUNK):
+        part = slice(first, first + _CHAINED_CHUNK)
+        _evaluate(chain, [x0, padded[part], held], [x[part], y[part]])
+        x0 = x[part.stop - 1]
+    return x[:count], y[:count]
+
+
+def _dense(function: ca.Function) -> ca.Function:
+    """The function of dense arguments, its values dense."""
+    if function.nnz_in() == function.numel_in() and function.nnz_out() == function.numel_out():
+        return function
+    symbols = [ca.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
+    return ca.Function(function.name(), symbols, [ca.densify(value) for value in function.call(symbols)])
 
 
 @functools.lru_cache(maxsize=8)
 def _dense_map(function: ca.Function, size: int) -> ca.Function:
     """The function of so many samples at once, its values dense; those of the last few are kept."""
-    symbols = [ca.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
-    dense = ca.Function(function.name(), symbols, [ca.densify(value) for value in function.call(symbols)])
-    return dense.map(size)
+    return _dense(function).map(size)
+
+
+def _evaluate(function: ca.Function, inputs: Sequence[Array], results: Sequence[Array]) -> None:
+    """CasADi's evaluation straight from and into numpy's memory, matrices column by column.
+
+    Empty arrays are left out: numpy gives no memory of their own to them, and CasADi refuses a pointer into its own.
+    """
+    buffer, run = function.buffer()
+    for arrays, give in ((inputs, buffer.set_arg), (results, buffer.set_res)):
+        for place, array in enumerate(arrays):
+            if array.size:
+                give(place, memoryview(array))  # type: ignore[call-arg, arg-type]
+    run()
 
 
 def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) -> list[Array]:
-    """CasADi's own evaluation of one sample or of ``head`` samples: inputs of one, or with a first axis of them.
-
-    Straight from and into numpy's memory. Empty inputs are left out: numpy gives no memory of their own to them, and
-    CasADi refuses a pointer into its own.
-    """
+    """CasADi's own evaluation of one sample or of ``head`` samples: inputs of one, or with a first axis of them."""
     if not head:
         return [np.array(value.full()) for value in function.call([ca.DM(value) for value in inputs])]
     (count,) = head
-    flat = [value.reshape(-1, function.numel_in(i)) if value.size else None for i, value in enumerate(inputs)]
+    whole = [v.reshape(-1 if function.numel_in(i) else 1, *function.size_in(i)) for i, v in enumerate(inputs)]
     rows = [function.size1_out(o) for o in range(function.n_out())]
     columns = [function.size2_out(o) for o in range(function.n_out())]
     results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
@@ -83,19 +105,12 @@ def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) ->
         if size != min(_MAPPED_CHUNK, count - start):
             size = min(_MAPPED_CHUNK, count - start)
             chunk = _dense_map(function, size)
-        buffer, run = chunk.buffer()
-        held = []
-        for i, value in enumerate(flat):
-            if value is None:
-                continue
-            shape = (function.size1_in(i), function.size2_in(i))
-            part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
-            held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous
-            buffer.set_arg(i, memoryview(held[-1]))  # type: ignore[call-arg, arg-type]
+        parts = []
+        for value in whole:
+            part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, *value.shape[1:]))
+            parts.append(np.ascontiguousarray(part.transpose(0, 2, 1)))  # columns are contiguous
         values = [np.empty((size, c, r)) for r, c in zip(rows, columns, strict=True)]
-        for o, place in enumerate(values):
-            buffer.set_res(o, memoryview(place))  # type: ignore[call-arg, arg-type]
-        run()
+        _evaluate(chunk, parts, values)
         for result, found in zip(results, values, strict=True):
             result[start : start + size] = found.transpose(0, 2, 1)
     return results
@@ -120,7 +135,7 @@ class Function(ca.Function):
     returns arrays: an input of n entries has shape (..., n), a matrix (..., rows, columns), and leading axes are
     samples, broadcast as numpy does (an input of one entry: (..., 1), or (...) where the last length is not 1).
     Compiled code runs where it is in the cache or where the work of all calls so far pays for compiling it; until
-    until then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
+    then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
 
     Where every array given is of dtype float32, so are the results: compiled code in single precision, twice as many
     samples at once. Without it they are rounded from double precision. Any array of another type makes all double.
@@ -177,13 +192,7 @@ class Function(ca.Function):
 
     def _state(self) -> dict[str, Any]:
         """What `__init__` takes beside the function."""
-        return {
-            "axes": self.axes,
-            "defaults": self.defaults,
-            "doc": self.__doc__,
-            "sweep": self.sweep,
-            "orders": self.orders,
-        }
+        return {name: getattr(self, name) for name in ("axes", "defaults", "sweep", "orders")} | {"doc": self.__doc__}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **self._state()}
@@ -288,11 +297,9 @@ class Function(ca.Function):
     def partial(self, i: int) -> Function:
         """Jacobians of the outputs with respect to an input, the entries of matrices row by row."""
         if i not in self._partials:
-            x = [ca.SX.sym(self.name_in(k), self.size1_in(k) * self.size2_in(k)) for k in range(self.n_in())]
-            shaped = [ca.reshape(v, self.size2_in(k), self.size1_in(k)).T for k, v in enumerate(x)]
-            jacobians = [ca.densify(ca.jacobian(ca.vec(value.T), x[i])) for value in self.call(shaped)]
             given = [ca.SX.sym(name, *self.size_in(k)) for k, name in enumerate(self.name_in())]
-            jacobians = ca.substitute(jacobians, x, [ca.vec(v.T) for v in given])
+            entries = ca.vec(given[i].T)
+            jacobians = [ca.densify(ca.jacobian(ca.vec(value.T), entries)) for value in self.call(given)]
             names = [f"d{name}_d{self.name_in(i)}" for name in self.name_out()]
             name = f"{self.name()}_in_{self.name_in(i)}"
             made = ca.Function(name, given, jacobians, self.name_in(), names, {"cse": True})
@@ -354,14 +361,11 @@ class Function(ca.Function):
             words = ", ".join(f"{shape} of '{n}'" for n, shape in zip(self.name_in(), leads, strict=True) if shape)
             raise DatasetError(f"{self.name()}: different numbers of samples: {words}") from None
         head = (int(np.prod(lead)),) if lead else ()
-        flat = [
-            np.ascontiguousarray(np.broadcast_to(part, lead + part.shape[len(own) :])).reshape(
-                head + part.shape[len(own) :]
-            )
-            if own
-            else np.ascontiguousarray(part)
-            for part, own in zip(parts, leads, strict=True)
-        ]
+        flat = []
+        for k, (part, own) in enumerate(zip(parts, leads, strict=True)):
+            shape = self.shape_in(k)
+            samples = np.broadcast_to(part, lead + shape).reshape(head + shape) if own else part
+            flat.append(np.ascontiguousarray(samples))
         shapes = [lead + self.shape_out(o) for o in range(self.n_out())]
         places = self._places(out, shapes, real)
         rows = [place.reshape(head + shape[len(lead) :]) for place, shape in zip(places, shapes, strict=True)]
@@ -512,7 +516,7 @@ def jacobian_rows(sweep: Function) -> Function:
 def _jacobian(function: ca.Function) -> Function:
     """``function.jacobian()``; its C by a sweep where that takes fewer instructions."""
     plain, adjoint = function.jacobian(), function.reverse(1)
-    x = [ca.SX.sym(plain.name_in(i), plain.sparsity_in(i)) for i in range(plain.n_in())]
+    x = plain.sx_in()
     patterns = [function.sparsity_out(o) for o in range(function.n_out())]
     seed = ca.SX.sym("seed", sum(s.numel() for s in patterns))
     parts = ca.vertsplit(seed, np.cumsum([0, *(s.numel() for s in patterns)]).tolist())

@@ -7,6 +7,7 @@ common subexpression: ``a - b`` and ``b - a`` are one node. Equal expressions ar
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,10 @@ Ref = int
 
 
 class Node(NamedTuple):
-    """One operation. ``op`` is const, input, add, mul, div or the C name of a function; ``args`` its values."""
+    """One operation. ``op`` is const, input, add, mul, div or the C name of a function; ``args`` its values.
+
+    Of an input they are its number and the position among its structural nonzeros.
+    """
 
     op: str
     args: tuple[Ref, ...] = ()
@@ -92,10 +96,6 @@ class Graph:
         if node.op != "const":
             return None
         return node.value if ref > 0 else -node.value
-
-    def input(self, index: int, position: int) -> Ref:
-        """Nonzero ``position`` of input ``index``."""
-        return self.append(Node("input", (index, position)))
 
     def add(self, a: Ref, b: Ref) -> Ref:
         """``a + b``"""
@@ -191,7 +191,7 @@ def graph_of(function: ca.Function) -> Graph:
         if op == ca.OP_OUTPUT:
             graph.outputs.append((write[0], write[1], work[read[0]]))
         elif op == ca.OP_INPUT:
-            work[write[0]] = graph.input(read[0], read[1])
+            work[write[0]] = graph.append(Node("input", (read[0], read[1])))
         elif op == ca.OP_CONST:
             work[write[0]] = graph.constant(scalar.instruction_constant(k))
         else:
@@ -366,18 +366,14 @@ class Groups:
         self.sums: dict[int, list[Ref]] = {}
         self.products: dict[int, list[Ref]] = {}
         self._uses = graph.uses()
-        self._next = len(graph.nodes) + 1
+        #: A number that no value has.
+        self.new_number = itertools.count(len(graph.nodes) + 1).__next__
         for number in graph.live():
             node = graph[number]
             if node.op == "add":
                 self.sums[number] = self._flat(node.args, self.sums, signed=True)
             elif node.op == "mul":
                 self.products[number] = self._flat(node.args, self.products, signed=False)
-
-    def new_number(self) -> int:
-        """A number that no value has."""
-        self._next += 1
-        return self._next - 1
 
     def of(self, number: int) -> list[Ref] | None:
         """Terms or factors of a value; None where it is neither sum nor product."""
@@ -544,10 +540,8 @@ class _Assembly:
         if self.groups.of(number) is not None:
             return self._combined(number)
         node = self.old[number]
-        if node.op == "const":
-            return self.new.constant(node.value)
-        if node.op == "input":
-            return self.new.input(*node.args)
+        if node.op in ("const", "input"):
+            return self.new.append(node)
         args = [self._get(arg) for arg in node.args]
         return self._mark(self.new.divide(*args) if node.op == "div" else self.new.call(node.op, *args))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,7 +66,7 @@ def check_identifier(name: str, what: str = "name") -> str:
 
 def identifier(name: str) -> str:
     """A C identifier that reads like the name: other characters become underscores."""
-    cleaned = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", name)).strip("_")
+    cleaned = re.sub("[^A-Za-z0-9]+", "_", name).strip("_")
     cleaned = cleaned if cleaned[:1].isalpha() else f"robot_{cleaned}".rstrip("_")
     return f"robot_{cleaned}" if cleaned in _C_KEYWORDS or keyword.iskeyword(cleaned) else cleaned
 
@@ -121,9 +121,12 @@ class CFunction:
     @property
     def declaration(self) -> str:
         """C prototype without the semicolon."""
-        arguments = [f"const double {a.name}[{a.size}]" for a in self.inputs]
-        arguments += [f"double {a.name}[{a.size}]" for a in self.outputs]
-        return f"int {self.name}({', '.join(arguments)})"
+        return f"int {self.name}({self._arrays('double', 1)})"
+
+    def _arrays(self, real: str, width: int) -> str:
+        """Parameters of a C function of so many samples side by side."""
+        inputs = [f"const {real} {a.name}[{a.size * width}]" for a in self.inputs]
+        return ", ".join([*inputs, *(f"{real} {a.name}[{a.size * width}]" for a in self.outputs)])
 
     def definition(self, sincos: str) -> str:
         """C function for one sample."""
@@ -141,15 +144,13 @@ class CFunction:
             )
         cleared = []
         for a, empty in zip(self.outputs, zeros, strict=True):
-            for zero, run in itertools.groupby(range(a.size), empty.__contains__):
-                first, *others = run
-                if zero and others:
-                    cleared.append(f"memset({a.name} + {first}, 0, {1 + len(others)} * sizeof(double));")
+            for zero, first, end in _runs(a.size, empty, 1):
+                if zero and end > first + 1:
+                    cleared.append(f"memset({a.name} + {first}, 0, {end - first} * sizeof(double));")
                 elif zero:
                     cleared.append(f"{a.name}[{first}] = 0.0;")
-        return (
-            f"{self.declaration}\n{{\n{wrapped(self._unused(self.program) + cleared + statements)}\n    return 0;\n}}\n"
-        )
+        body = wrapped(self._unused(self.program) + cleared + statements)
+        return f"{self.declaration}\n{{\n{body}\n    return 0;\n}}\n"
 
     def _unused(self, graph: Graph) -> list[str]:
         """Statements that name the inputs which a program does not read."""
@@ -194,10 +195,7 @@ class CFunction:
     @property
     def block_declaration(self) -> str:
         """C prototype of the function for `WIDTH` samples side by side, without the semicolon."""
-        real, width = self.real.name, self.real.width
-        arguments = [f"const {real} {a.name}[{a.size * width}]" for a in self.inputs]
-        arguments += [f"{real} {a.name}[{a.size * width}]" for a in self.outputs]
-        return f"int {self.name}_block({', '.join(arguments)})"
+        return f"int {self.name}_block({self._arrays(self.real.name, self.real.width)})"
 
     @property
     def batch_declaration(self) -> str:
@@ -258,9 +256,9 @@ class CFunction:
         )
 
 
-def _runs(size: int, zeros: frozenset[int], width: int) -> list[tuple[bool, int, int]]:
+def _runs(size: int, zeros: Set[int], width: int) -> list[tuple[bool, int, int]]:
     """An array in pieces of whole blocks of ``width`` entries: whether all of them are always 0, first entry, end."""
-    empty = [zeros.issuperset(range(first, min(first + width, size))) for first in range(0, size, width)]
+    empty = [zeros >= set(range(first, min(first + width, size))) for first in range(0, size, width)]
     runs, first = [], 0
     for zero, blocks in itertools.groupby(empty):
         end = min(first + width * len(list(blocks)), size)

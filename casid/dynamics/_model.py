@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -208,10 +207,9 @@ class Structure:
         return found
 
     def __repr__(self) -> str:
-        terms = ", ".join(term.name for term in self.terms)
-        return f"{type(self).__name__}({self.robot.name}: {self.n} joints, {len(self.parameter_names)} parameters" + (
-            f", terms {terms})" if terms else ")"
-        )
+        terms = f", terms {', '.join(term.name for term in self.terms)}" if self.terms else ""
+        counts = f"{self.n} joints, {len(self.parameter_names)} parameters"
+        return f"{type(self).__name__}({self.robot.name}: {counts}{terms})"
 
 
 def _gravity(robot: Robot, gravity: ArrayLike | str | None) -> np.ndarray | None:
@@ -228,8 +226,8 @@ def _gravity(robot: Robot, gravity: ArrayLike | str | None) -> np.ndarray | None
     return vector
 
 
-class Parametrisation(ABC):
-    """Inputs of a model's functions that stand for its parameters, and ``pi`` as an expression of them.
+class Parametrisation:
+    """Inputs of a model's functions that stand for its parameters: ``pi`` (N); others have ``pi`` as an expression.
 
     Attributes
     ----------
@@ -242,16 +240,8 @@ class Parametrisation(ABC):
     offsets: np.ndarray | None = None
     nominal: Robot | None = None
 
-    @abstractmethod
     def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
         """Fresh inputs by name, in order, and ``pi``, shape (N, 1), in terms of them."""
-
-
-class StandardParameters(Parametrisation):
-    """The parameters are an input ``pi`` (N)."""
-
-    def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
-        """One input."""
         pi = ca.SX.sym("pi", len(structure.parameter_names))
         return {"pi": pi}, pi
 
@@ -272,8 +262,7 @@ class Numbers(Parametrisation):
     def __init__(self, values: ArrayLike, offsets: ArrayLike | None = None, nominal: Robot | None = None) -> None:
         self.values = np.array(values, dtype=float)
         self.values.setflags(write=False)
-        moved = None if offsets is None else np.array(offsets, dtype=float)
-        self.offsets = moved if moved is not None and moved.any() else None
+        self.offsets = None if offsets is None or not np.any(offsets) else np.array(offsets, dtype=float)
         self.nominal = nominal
 
     def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
@@ -491,7 +480,7 @@ class Model(Structure):
     >>> tau = model.inverse_dynamics(q, dq, ddq)  # doctest: +SKIP
     """
 
-    _parametrisation: Parametrisation = StandardParameters()
+    _parametrisation = Parametrisation()
     #: The model with the input ``pi``, where this one has something else in its place.
     _standard: Model | None = None
 
@@ -705,9 +694,8 @@ class Model(Structure):
     def potential_energy(self) -> Function:
         """``(q, pi) -> U`` [J]: potential energy, zero with all mass at the base origin."""
         s = self.symbols()
-        return s.function(
-            "potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)}, 0
-        )
+        energy = potential_energy(self.robot, s.q, s.links, s.gravity)
+        return s.function("potential_energy", ["q", "pi"], {"U": energy}, 0)
 
     # ------------------------------------------------------------------ kinematics
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import ROUNDING, Array
-from casid.description import Joint, Robot
+from casid.description import Joint, Robot, transform
 from casid.dynamics._base_parameters import regroup
 from casid.dynamics._model import Model, Numbers, stacked_regressor
 from casid.inertia import Parameters, express_in
@@ -81,22 +81,15 @@ def _joint_frames(model: Model, values: Array) -> tuple[Robot, Array]:
     joints: list[Joint] = []
     frames: list[Array] = []  # link frame of the result in the original link frame
     for k, joint in enumerate(model.robot.joints):
-        turned = np.eye(4)
-        turned[:3, :3] = _rotation_to(joint.axis)
+        turned = transform(_rotation_to(joint.axis))
         before = np.eye(4) if joint.parent < 0 else frames[joint.parent]
         in_link = _inverse(joint.link_placement) @ turned
         frames.append(_tidy(in_link))
         back = _inverse(in_link)
         span = list(model.link_columns[k])
         values[span] = express_in(values[span], back[:3, :3], back[:3, 3])
-        joints.append(
-            replace(
-                joint,
-                placement=_tidy(_inverse(before) @ joint.placement @ turned),
-                axis=np.array([0.0, 0.0, 1.0]),
-                link_placement=np.eye(4),
-            )
-        )
+        moved = _tidy(_inverse(before) @ joint.placement @ turned)
+        joints.append(replace(joint, placement=moved, axis=np.array([0.0, 0.0, 1.0]), link_placement=np.eye(4)))
     return replace(model.robot, joints=tuple(joints), frames=()), values
 
 
@@ -110,25 +103,21 @@ def _rotation_to(axis: Array) -> Array:
 
 
 def _inverse(placement: Array) -> Array:
-    inverse = np.eye(4)
-    inverse[:3, :3] = placement[:3, :3].T
-    inverse[:3, 3] = -placement[:3, :3].T @ placement[:3, 3]
-    return inverse
+    back = placement[:3, :3].T
+    return transform(back, -back @ placement[:3, 3])
 
 
 def _tidy(placement: Array) -> Array:
     """Entries within rounding of 0, 1, -1 made exact."""
     near = np.round(placement)
-    return np.where(
-        (np.abs(placement - near) <= 2 * np.finfo(float).eps) & (np.abs(near) <= 1.0), near + 0.0, placement
-    )
+    rounded = (np.abs(placement - near) <= 2 * np.finfo(float).eps) & (np.abs(near) <= 1.0)
+    return np.where(rounded, near + 0.0, placement)
 
 
 def _slide(robot: Robot, values: Array, k: int, distance: float, columns: LinkColumns) -> tuple[Robot, Array]:
     """Joint frame k moved along its axis."""
     joints, values = list(robot.joints), values.copy()
-    shift = np.eye(4)
-    shift[2, 3] = distance
+    shift = transform(translation=[0.0, 0.0, distance])
     joints[k] = replace(joints[k], placement=_tidy(joints[k].placement @ shift))
     for c, child in enumerate(joints):
         if child.parent == k:

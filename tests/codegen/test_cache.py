@@ -10,18 +10,16 @@ import time
 import warnings
 from pathlib import Path
 
-import casadi as ca
 import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import Function, cache_directory, cache_entries, clear_cache, find_compiler
+from casid.codegen import Function, cache_directory, cache_entries, clear_cache
 from casid.errors import CasidWarning, ExportError
+from tests.codegen.conftest import FUNCTION, needs_posix_compiler, script
 
-pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")
+pytestmark = needs_posix_compiler
 
-X = ca.SX.sym("x")
-FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
 POINTS = np.linspace(-1.0, 1.0, 9)
 EXPECTED = np.sin(POINTS) * POINTS + 2
 
@@ -33,12 +31,6 @@ def every_call_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def values(**options: bool) -> np.ndarray:
     return np.ravel(Function(FUNCTION)(POINTS, **options))
-
-
-def script(path: Path, text: str) -> str:
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
 
 
 @pytest.mark.claim("a truncated or altered library in the cache is made anew, never loaded")

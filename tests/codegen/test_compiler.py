@@ -33,7 +33,9 @@ from casid.measurement import Dataset
 from casid.motion import Hold
 from casid.regression import observation_blocks, torques
 from casid.simulation import Plant, simulate
-from tests.helpers import needs_compiler
+from tests.codegen.conftest import FUNCTION, X, agree, needs_posix_compiler, script
+
+pytestmark = needs_posix_compiler
 
 
 def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:
@@ -46,7 +48,6 @@ def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:
 
 
 @pytest.mark.slow
-@needs_compiler
 def test_two_processes_compile_the_same_at_once(own_cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(3)
@@ -60,7 +61,6 @@ def test_two_processes_compile_the_same_at_once(own_cache: Path) -> None:
     assert not [path for path in own_cache.iterdir() if path.name.startswith(".")]
 
 
-@needs_compiler
 def test_failing_compile_shows_the_words_and_keeps_the_source(own_cache: Path) -> None:
     with pytest.raises(ExportError, match=r"could not compile .*-failed\.c") as caught:
         compile_shared("int broken( { return undeclared; }\n", "wrong")
@@ -68,19 +68,6 @@ def test_failing_compile_shows_the_words_and_keeps_the_source(own_cache: Path) -
     (kept,) = own_cache.glob("*-failed.c")
     assert "undeclared" in kept.read_text()
     assert not list(own_cache.glob("*.so"))
-
-
-pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")
-
-X = ca.SX.sym("x")
-FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
-
-
-def broken_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "cc"
-    path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    path.chmod(0o755)
-    monkeypatch.setenv("CASID_CC", str(path))
 
 
 def pendulum() -> casid.Model:
@@ -128,7 +115,7 @@ def test_a_broken_compiler_falls_back(
     monkeypatch.setattr(codegen._compiler, "WORTH_COMPILING", 1.0)  # every call is worth compiling
     expected = use()
     assert cache_entries()
-    broken_compiler(tmp_path, monkeypatch)
+    monkeypatch.setenv("CASID_CC", script(tmp_path / "cc", "exit 1"))
     with pytest.warns(CasidWarning, match=r"compiled code is not used.*could not compile") as caught:
         np.testing.assert_allclose(use(), expected, rtol=1e-9)
     assert len(caught) == 1
@@ -146,7 +133,6 @@ def test_a_program_names_its_functions() -> None:
     assert Program([FUNCTION], program.write, "mine", ("other content",)).load_if(None, 0.0) is None
 
 
-@needs_compiler
 @pytest.mark.parametrize("defined", ["-D__AVX512F__=1", "-U__AVX512F__ -D__AVX2__=1", "-U__AVX512F__ -U__AVX2__"])
 def test_vectors_of_every_processor_agree(monkeypatch: pytest.MonkeyPatch, defined: str) -> None:
     """Vectors of 64, 32 and 16 bytes on one processor; 21 samples of 3, 9 and 90 entries, which no tile divides."""
@@ -156,8 +142,7 @@ def test_vectors_of_every_processor_agree(monkeypatch: pytest.MonkeyPatch, defin
         many = [rng.uniform(-2, 2, (21, function.numel_in(k))) for k in range(function.n_in())]
         for given in (many, [value[3] for value in many]):
             right = as_tuple(function(*given, compiled=False))
-            for one, other in zip(as_tuple(function(*given, compiled=True)), right, strict=True):
-                np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+            agree(as_tuple(function(*given, compiled=True)), right, 1e-10, 1e-10)
             rough = function(*(value.astype(np.float32) for value in given), compiled=True)
             for one, other in zip(as_tuple(rough), right, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)

@@ -19,6 +19,7 @@ import casid
 from casid.codegen import Function, _compiler, jacobian_rows
 from casid.codegen._source import _LANES_HEAD
 from casid.errors import CasidWarning, DatasetError, ExportError
+from tests.codegen.conftest import agree
 from tests.helpers import needs_compiler
 
 RNG = np.random.default_rng(8)
@@ -48,8 +49,7 @@ def test_leading_axes_are_samples(leads: tuple[tuple[int, ...], ...], compiled: 
     values = made()(x, M, s, compiled=compiled)
     lead = np.broadcast_shapes(*leads)
     assert [np.shape(value) for value in values] == [(*lead, 3), (*lead, 2, 2), lead]
-    for value, right in zip(values, expected(x, M, np.asarray(s)), strict=True):
-        np.testing.assert_allclose(value, np.broadcast_to(right, np.shape(value)), rtol=1e-13, atol=1e-13)
+    agree(values, expected(x, M, np.asarray(s)), 1e-13, 1e-13)
 
 
 @needs_compiler
@@ -62,8 +62,7 @@ def test_results_go_where_they_are_asked_for() -> None:
         for place in places:
             place[...] = np.nan
         assert function(x, M, s, out=places, **options)[1] is places[1]
-        for place, value in zip(places, plain, strict=True):
-            np.testing.assert_allclose(place, value, rtol=1e-13, atol=1e-13)
+        agree(places, plain, 1e-13, 1e-13)
     with pytest.raises(DatasetError, match=r"made: out: expected contiguous arrays of doubles of shapes \[\(2051, 3\)"):
         function(x, M, s, out=(places[0][:-1], *places[1:]))
     with pytest.raises(DatasetError, match="out: expected contiguous"):
@@ -81,11 +80,9 @@ def test_the_fast_way_gives_the_same() -> None:
     wide, turned = np.zeros((6, 6)), np.asfortranarray(M)
     wide[:, ::2] = x
     for given in ((x, M, s), (wide[:, ::2], turned, np.float64(s)), (x.tolist(), M.tolist(), np.array([s]))):
-        for value, want in zip(function(*given), right, strict=True):
-            np.testing.assert_array_equal(value, want)
+        agree(function(*given), right)
         one = function(given[0][2], given[1][2], given[2])
-        for value, want in zip(one, right, strict=True):
-            np.testing.assert_allclose(value, want[2], rtol=1e-14, atol=1e-14)
+        agree(one, [want[2] for want in right], 1e-14, 1e-14)
         assert isinstance(one[2], float)
     whole = function(np.array([1, 2, 3]), np.ones((3, 2), dtype=np.float32), 1)
     np.testing.assert_allclose(whole[0], np.sin(1) * np.arange(1, 4) + 12, rtol=1e-14)
@@ -168,13 +165,8 @@ def test_single_precision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_c
             monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
             warnings.simplefilter("ignore")
         function = made()
-        for many in (
-            (x, M, s),
-            (x[:, None], M[:2], s[:, None, None]),
-            (x, M[0], s[0]),
-            (x[0], M[0], s[0]),
-            (x[:0], M[0], s[0]),
-        ):
+        one = (M[0], s[0])
+        for many in ((x, M, s), (x[:, None], M[:2], s[:, None, None]), (x, *one), (x[0], *one), (x[:0], *one)):
             for options in ({"compiled": False}, {}, {"compiled": True}, {}, {"threads": 3}):
                 if many[0].size:
                     assert is_single(function(*many, **options), many, function)
@@ -223,14 +215,8 @@ def test_operations_in_single_precision() -> None:
     """Those with masks; sines and cosines of all angles; the model's own parameters."""
     x = ca.SX.sym("x", 2)
     a, b = x[0], x[1]
-    outputs = [
-        ca.fabs(a),
-        ca.sign(b),
-        ca.if_else(a < b, a, -b),
-        ca.logic_or(a == 0, b > 1),
-        ca.fmax(a, b),
-        ca.exp(-a * a),
-    ]
+    chosen = [ca.if_else(a < b, a, -b), ca.logic_or(a == 0, b > 1)]
+    outputs = [ca.fabs(a), ca.sign(b), *chosen, ca.fmax(a, b), ca.exp(-a * a)]
     function = Function(ca.Function("f", [x], outputs))
     given = RNG.normal(size=(50, 2)).astype(np.float32)
     given[:5, 0] = 0.0
@@ -260,8 +246,7 @@ def test_without_headers_of_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         values = plain(x, M, s, compiled=True)
         single = plain(x[0], M, s[0], compiled=True)
     assert len(caught) == 1
-    for value, want in zip((*values, *single), (*right, *one), strict=True):
-        np.testing.assert_array_equal(value, want)
+    agree((*values, *single), (*right, *one))
     _compiler.bridge.cache_clear()
 
 
@@ -275,9 +260,8 @@ def test_external_has_the_derivatives_of_the_graph() -> None:
     for name, (v, A, e) in {"external": external(x, s), "graph": function(x, function.defaults["M"], s)}.items():
         cost = ca.sumsqr(v) + ca.sum1(ca.vec(A)) * e
         outputs = [v, A, e, ca.hessian(cost, x)[0], ca.jacobian(v, s), ca.jacobian(ca.vec(A), x)]
-        parts[name] = ca.Function("f", [x, s], outputs)([0.3, -1.2, 0.8], 0.7)
-    for ours, right in zip(parts["external"], parts["graph"], strict=True):
-        np.testing.assert_allclose(ca.DM(ours).full(), ca.DM(right).full(), rtol=1e-11, atol=1e-11)
+        parts[name] = [ca.DM(one).full() for one in ca.Function("f", [x, s], outputs)([0.3, -1.2, 0.8], 0.7)]
+    agree(parts["external"], parts["graph"], 1e-11, 1e-11)
 
 
 @needs_compiler
@@ -292,12 +276,12 @@ def test_rows_side_by_side(count: int, vectors: bool, own_cache: Path, monkeypat
     if not vectors:
         monkeypatch.setattr("casid.codegen._source._LANES_HEAD", _LANES_HEAD.replace("__GNUC__", "NOT_KNOWN"))
     given = RNG.normal(size=4), RNG.uniform(1, 2, size=2)
-    exact = ca.Function("J", [x, p], [ca.jacobian(value, x), ca.jacobian(value, p)])(*given)
+    jacobians = ca.Function("J", [x, p], [ca.jacobian(value, x), ca.jacobian(value, p)])
+    exact = [J.full() for J in jacobians(*given)]
     for again in (function, pickle.loads(pickle.dumps(function))):
         assert function.name_in() == ["x", "p"] and again.digest == function.digest
-        for ours, graph, right in zip(again(*given, compiled=True), again(*given, compiled=False), exact, strict=True):
-            np.testing.assert_allclose(ours, right.full(), rtol=1e-13, atol=1e-13)
-            np.testing.assert_allclose(graph, right.full(), rtol=1e-13, atol=1e-13)
+        for compiled in (True, False):
+            agree(again(*given, compiled=compiled), exact, 1e-13, 1e-13)
 
 
 @needs_compiler
@@ -318,11 +302,9 @@ def test_jax() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results = jax.jit(function.jax)(x, M, s)
-            for value, right in zip(results, function(x, M, s), strict=True):
-                np.testing.assert_allclose(value, right, rtol=1e-13, atol=1e-13)
+            agree(results, function(x, M, s), 1e-13, 1e-13)
             by_hand = jax.vmap(jax.vmap(function.jax, (0, None, None)), (None, 0, 0))(x, M, s)
-            for value, right in zip(by_hand, function(x, M[:, None], s[:, None, None]), strict=True):
-                np.testing.assert_allclose(value, right, rtol=1e-13, atol=1e-13)
+            agree(by_hand, function(x, M[:, None], s[:, None, None]), 1e-13, 1e-13)
             with pytest.raises(DatasetError, match="x has shape"):
                 function.jax(x[:, :2], M, s)
 
@@ -345,8 +327,7 @@ def test_jax() -> None:
 def test_without_compiler_casadi_evaluates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CASID_CC", "/no/such/compiler")
     x, M, s = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 2)), RNG.normal(size=5)
-    for value, right in zip(made()(x, M, s), expected(x, M, s), strict=True):
-        np.testing.assert_allclose(value, right, rtol=1e-13, atol=1e-13)
+    agree(made()(x, M, s), expected(x, M, s), 1e-13, 1e-13)
     for face in (lambda: made()(x, M, s, compiled=True), lambda: made().external):
         with pytest.raises(ExportError, match=r"no C compiler.*CASID_CC"):
             face()

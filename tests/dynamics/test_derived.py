@@ -41,8 +41,7 @@ def motion(model: casid.Model, pi: np.ndarray, external: np.ndarray, samples: in
     phase = np.arange(model.n)
     q = 0.5 * np.sin(1.3 * t[:, None] + phase)
     dq, ddq = 0.65 * np.cos(1.3 * t[:, None] + phase), -0.845 * np.sin(1.3 * t[:, None] + phase)
-    tau = model.inverse_dynamics.map(samples)(q.T, dq.T, ddq.T, np.tile(pi[:, None], samples)).full().T
-    return q, dq, tau - external
+    return q, dq, model.inverse_dynamics(q, dq, ddq, pi) - external
 
 
 def residuals(functions: tuple, q: np.ndarray, dq: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -96,7 +95,7 @@ def test_a_step_longer_than_the_lag_is_stable(arm: tuple[casid.Model, np.ndarray
     model, pi = arm
     gain, dt, push = 50.0, 0.1, np.array([0.0, 12.0, 0.0, 0.0, -3.0, 0.0])
     q, still = np.linspace(-0.5, 0.5, 6), np.zeros(6)
-    tau = np.array(model.inverse_dynamics(q, still, still, pi)).ravel() - push
+    tau = model.inverse_dynamics(q, still, still, pi) - push
     start, step = momentum_observer(model, pi, gain)
     state, residual = np.array(start(q, still)).ravel(), np.zeros(6)
     for _ in range(5):
@@ -118,25 +117,21 @@ def central(f, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
     return np.stack([(f(x + s) - f(x - s)) / (2 * h) for s in steps], axis=1)
 
 
-def numbers(value) -> np.ndarray:
-    return np.array(value, dtype=float).squeeze()
-
-
 @pytest.mark.parametrize(("name", "tolerance"), [("inverse_dynamics", 1e-6), ("forward_dynamics", 1e-5)])
 def test_derivatives_of_torque_and_acceleration_are_their_differences(arm, name: str, tolerance: float) -> None:
     model, pi = arm
     forward = name == "forward_dynamics"
     q, dq, x = np.random.default_rng(3).uniform(-1, 1, (3, 6))
     x *= 20.0 if forward else 1.0
-    of, M = getattr(model, name), numbers(model.mass_matrix(q, pi))
+    of, M = getattr(model, name), model.mass_matrix(q, pi)
     expected = [
-        central(lambda at: numbers(of(at, dq, x, pi)), q),
-        central(lambda at: numbers(of(q, at, x, pi)), dq),
+        central(lambda at: of(at, dq, x, pi), q),
+        central(lambda at: of(q, at, x, pi), dq),
         np.linalg.inv(M) if forward else M,
     ]
     found = (forward_dynamics_derivatives if forward else inverse_dynamics_derivatives)(model)(q, dq, x, pi)
     for got, block in zip(found, expected, strict=True):
-        np.testing.assert_allclose(numbers(got), block, atol=tolerance * np.abs(block).max())
+        np.testing.assert_allclose(got, block, atol=tolerance * np.abs(block).max())
 
 
 def test_a_force_at_a_frame_moves_it_as_its_operational_space_says() -> None:
@@ -147,16 +142,16 @@ def test_a_force_at_a_frame_moves_it_as_its_operational_space_says() -> None:
     rng = np.random.default_rng(5)
     q, dq = rng.uniform(-1, 1, (2, 7))
     force = rng.uniform(-20, 20, 6)
-    J, drift, inertia, mu, weight = (numbers(x) for x in operational_space(model, frame)(q, dq, pi))
+    J, drift, inertia, mu, weight = operational_space(model, frame)(q, dq, pi)
     jacobian, h = model.frame_jacobian(frame), 1e-6
-    np.testing.assert_allclose(J, numbers(jacobian(q)), atol=1e-12)
-    rate = (numbers(jacobian(q + h * dq)) - numbers(jacobian(q - h * dq))) / (2 * h)
+    np.testing.assert_allclose(J, jacobian(q), atol=1e-12)
+    rate = (jacobian(q + h * dq) - jacobian(q - h * dq)) / (2 * h)
     np.testing.assert_allclose(drift, rate @ dq, atol=1e-7)
-    seen = J @ np.linalg.inv(numbers(model.mass_matrix(q, pi))) @ J.T
+    seen = J @ np.linalg.inv(model.mass_matrix(q, pi)) @ J.T
     np.testing.assert_allclose(inertia @ seen, np.eye(6), atol=1e-8)
-    ddq = numbers(model.forward_dynamics(q, dq, J.T @ force, pi))
+    ddq = model.forward_dynamics(q, dq, J.T @ force, pi)
     np.testing.assert_allclose(inertia @ (J @ ddq + drift) + mu + weight, force, atol=1e-7)
-    still = numbers(operational_space(model, frame)(q, np.zeros(7), pi)[3])
+    still = operational_space(model, frame)(q, np.zeros(7), pi)[3]
     np.testing.assert_allclose(still, 0.0, atol=1e-12)
     with pytest.raises(RobotError, match="2 joints"):
         operational_space(casid.Model(casid.load_robot("spatial_2r")), "link2")
@@ -177,15 +172,15 @@ def test_the_equation_of_motion_is_the_torque_with_signs_of_its_own() -> None:
     assert sorted(places) == [(side, k) for side in ("joint", "motor") for k in range(7)]
     np.testing.assert_array_equal(D.T, [(np.eye(7) if side == "joint" else T)[:, k] for side, k in places])
     parts = equation_of_motion(model)
-    M, rigid, terms, dry = (numbers(x) for x in parts(q, dq, np.sign(D.T @ dq), pi))
-    tau = numbers(model.inverse_dynamics(q, dq, ddq, pi))
+    M, rigid, terms, dry = parts(q, dq, np.sign(D.T @ dq), pi)
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     np.testing.assert_allclose(M @ ddq + rigid + terms + D @ dry, tau, atol=1e-10)
-    np.testing.assert_allclose(M, numbers(model.mass_matrix(q, pi)), atol=1e-12)
+    np.testing.assert_allclose(M, model.mass_matrix(q, pi), atol=1e-12)
     links = pi.copy()
     links[list(model.term_columns)] = 0.0
-    np.testing.assert_allclose(rigid, numbers(model.inverse_dynamics(q, dq, np.zeros(7), links)), atol=1e-10)
-    assert not numbers(parts(q, dq, np.zeros(14), pi)[3]).any()
-    reversed_dry = numbers(parts(q, dq, -np.sign(D.T @ dq), pi)[3])
+    np.testing.assert_allclose(rigid, model.inverse_dynamics(q, dq, np.zeros(7), links), atol=1e-10)
+    assert not parts(q, dq, np.zeros(14), pi)[3].any()
+    reversed_dry = parts(q, dq, -np.sign(D.T @ dq), pi)[3]
     np.testing.assert_allclose(reversed_dry, -dry, atol=1e-12)
 
 
@@ -210,12 +205,12 @@ def test_drives_that_couple_branches_couple_their_accelerations() -> None:
     model = casid.Model(replace(robot, transmission=T), ("motor_rotor",))
     pi = model.parameters(np.tile([0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 1.0], 4), np.full(4, 2.0))
     q, dq, tau = np.random.default_rng(8).uniform(-1, 1, (3, 4))
-    inverse = np.linalg.inv(numbers(model.mass_matrix(q, pi)))
+    inverse = np.linalg.inv(model.mass_matrix(q, pi))
     assert abs(inverse[apart]) > 1e-3
-    np.testing.assert_allclose(numbers(inverse_mass_matrix(model)(q, pi)), inverse, atol=1e-10)
-    np.testing.assert_allclose(numbers(forward_dynamics_derivatives(model)(q, dq, tau, pi)[2]), inverse, atol=1e-10)
-    still = numbers(model.inverse_dynamics(q, dq, np.zeros(4), pi))
-    np.testing.assert_allclose(numbers(model.forward_dynamics(q, dq, tau, pi)), inverse @ (tau - still), atol=1e-9)
+    np.testing.assert_allclose(inverse_mass_matrix(model)(q, pi), inverse, atol=1e-10)
+    np.testing.assert_allclose(forward_dynamics_derivatives(model)(q, dq, tau, pi)[2], inverse, atol=1e-10)
+    still = model.inverse_dynamics(q, dq, np.zeros(4), pi)
+    np.testing.assert_allclose(model.forward_dynamics(q, dq, tau, pi), inverse @ (tau - still), atol=1e-9)
 
 
 def in_path(parents: list[int], i: int, k: int) -> bool:

@@ -106,22 +106,21 @@ def arm():
         if k in (1, 4):
             z = JointFriction(friction_model("dahl"), (0.03,)).states(q[:, k], t[1])[:, 0]
         tau[:, k] += 3.0 * dq[:, k] + 8.0 * z
-    return robot, Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 0.2 * rng.normal(size=q.shape))
+    raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 0.2 * rng.normal(size=q.shape))
+    return robot, raw, Processing(cutoff=8.0).apply(raw)
 
 
 @pytest.fixture(scope="module")
 def chosen(arm):
-    robot, raw = arm
-    data = Processing(cutoff=8.0).apply(raw)
+    robot, _, data = arm
     return choose_friction(Model(robot), data, ["linear", "smooth", "stribeck", "linear+spring", "dahl", "lugre"])
 
 
 def test_hysteresis_is_chosen_where_it_is(arm, chosen):
-    robot, raw = arm
+    robot, _, data = arm
     names = [joint.law.name for joint in chosen.friction.joints]
     assert names == ["linear", "dahl", "linear", "linear", "dahl", "linear"]
     assert chosen.friction.joints[1].theta[0] == pytest.approx(0.03, rel=0.3)
-    data = Processing(cutoff=8.0).apply(raw)
     linear = wls(compress(Model(robot, ("viscous", "coulomb", "offset")), data))
     assert chosen.fit.rms[1] < 0.3 * linear.rms[1]
     values = np.linalg.pinv(chosen.model.base.K) @ chosen.fit.beta
@@ -129,7 +128,7 @@ def test_hysteresis_is_chosen_where_it_is(arm, chosen):
 
 
 def test_shapes_of_memory_are_fitted_by_their_sensitivities(arm):
-    robot, raw = arm
+    robot, raw, _ = arm
     data = Processing(cutoff=8.0, every=30).apply(raw)
     found = fit_jointly(Model(robot), data, "dahl")
     (shapes,) = np.array([joint.theta for joint in found.friction.joints]).T
@@ -138,8 +137,7 @@ def test_shapes_of_memory_are_fitted_by_their_sensitivities(arm):
 
 
 def test_models_that_remember_predict_and_are_read_again(arm, chosen):
-    robot, raw = arm
-    data = Processing(cutoff=8.0).apply(raw)
+    robot, _, data = arm
     model = Model(robot).with_friction(chosen.friction)
     named = chosen.model.named(np.zeros(len(chosen.model.parameter_names)))
     again = Model.of_parameters(robot, named)
@@ -156,7 +154,7 @@ def test_models_that_remember_predict_and_are_read_again(arm, chosen):
 
 @pytest.mark.slow
 def test_an_identification_with_memory_is_written_and_judged(arm, tmp_path):
-    robot, raw = arm
+    robot, raw, _ = arm
     result = identify(robot, raw, processing=Processing(cutoff=8.0), model=ModelOptions(terms=(), friction="auto"))
     assert result.law.joints[1].law.name in ("dahl", "lugre")
     assert result.verdict.tried > 0  # other readings of the recording, what is remembered settled

@@ -20,17 +20,20 @@ def test_zeros_of_constants_are_structural():
     assert turn.nnz() == 8
 
 
+def slaved(count):
+    """First joints of the Panda, of which the second follows the first; and the same with all of them free."""
+    free = first_joints(casid.load_robot("panda"), count)
+    joints = (free.joints[0], replace(free.joints[1], mimic=Mimic(0, -0.6, 0.2)), *free.joints[2:])
+    return replace(free, joints=joints, limits=Limits.unlimited(count - 1)), free
+
+
 def test_a_jacobian_of_followers_is_the_derivative_of_the_placement_too():
     """Translation by the placement's slope, rotation by that of its axes; the second of three joints follows."""
-    panda = casid.load_robot("panda")
-    slaved = replace(panda.joints[1], mimic=Mimic(0, -0.6, 0.2))
-    joints = (panda.joints[0], slaved, panda.joints[2])
-    robot = replace(panda, joints=joints, limits=Limits.unlimited(2), frames=(), capsules=())
+    robot, free = slaved(3)
     frame, q = robot.links[-1].name, ca.SX.sym("q", 2)
     kinematics = Kinematics(robot, q)
     placement = kinematics.placement(frame)
     f = ca.Function("f", [q], [kinematics.jacobian(frame), placement])
-    free = first_joints(panda, 3)
     p = ca.SX.sym("p", 3)
     expected = ca.Function("expected", [p], [Kinematics(free, p).placement(frame)])
     at, h = np.array([0.4, -0.7]), 1e-6
@@ -45,18 +48,15 @@ def test_a_jacobian_of_followers_is_the_derivative_of_the_placement_too():
 
 def test_a_follower_adds_its_torque_to_the_joint_it_follows():
     """With ``q_all = G q + g``: the torques, the mass matrix and the energy of the robot whose joints are all free."""
-    panda = casid.load_robot("panda")
-    joints = (panda.joints[0], replace(panda.joints[1], mimic=Mimic(0, -0.6, 0.2)), *panda.joints[2:4])
-    robot = replace(panda, joints=joints, limits=Limits.unlimited(3), frames=(), capsules=())
-    free = first_joints(panda, 4)
-    slaved, model, pi = Model(robot), Model(free), free.standard_parameters()
+    robot, free = slaved(4)
+    follower, model, pi = Model(robot), Model(free), free.standard_parameters()
     G, g = np.array([[1.0, 0, 0], [-0.6, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([0, 0.2, 0, 0])
     q, dq, ddq = np.random.default_rng(1).normal(size=(3, 3))
     expected = G.T @ model.inverse_dynamics(G @ q + g, G @ dq, G @ ddq, pi)
-    np.testing.assert_allclose(slaved.inverse_dynamics(q, dq, ddq, pi), expected, atol=1e-10)
-    np.testing.assert_allclose(slaved.forward_dynamics(q, dq, expected, pi), ddq, rtol=1e-8)
-    np.testing.assert_allclose(slaved.regressor(q, dq, ddq) @ pi, expected, atol=1e-10)
-    np.testing.assert_allclose(slaved.base_regressor(q, dq, ddq) @ slaved.base.values(pi), expected, atol=1e-9)
-    np.testing.assert_allclose(slaved.mass_matrix(q, pi), G.T @ model.mass_matrix(G @ q + g, pi) @ G)
+    np.testing.assert_allclose(follower.inverse_dynamics(q, dq, ddq, pi), expected, atol=1e-10)
+    np.testing.assert_allclose(follower.forward_dynamics(q, dq, expected, pi), ddq, rtol=1e-8)
+    np.testing.assert_allclose(follower.regressor(q, dq, ddq) @ pi, expected, atol=1e-10)
+    np.testing.assert_allclose(follower.base_regressor(q, dq, ddq) @ follower.base.values(pi), expected, atol=1e-9)
+    np.testing.assert_allclose(follower.mass_matrix(q, pi), G.T @ model.mass_matrix(G @ q + g, pi) @ G)
     energy = float(model.kinetic_energy(G @ q + g, G @ dq, pi))
-    assert float(slaved.kinetic_energy(q, dq, pi)) == pytest.approx(energy)
+    assert float(follower.kinetic_energy(q, dq, pi)) == pytest.approx(energy)

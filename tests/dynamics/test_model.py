@@ -1,8 +1,5 @@
 """The graphs of casid.dynamics against a plain numpy oracle and against their own identities."""
 
-import pickle
-
-import casadi as ca
 import numpy as np
 import pytest
 
@@ -38,9 +35,8 @@ def case(request):
 
 def test_inverse_dynamics_is_newton_and_euler(case):
     expected = inverse_dynamics(case.robot, case.bodies, case.q, case.dq, case.ddq, case.robot.gravity)
-    np.testing.assert_allclose(
-        case("inverse_dynamics", case.q, case.dq, case.ddq, case.pi).ravel(), expected, atol=1e-11 * abs(expected).max()
-    )
+    tau = case("inverse_dynamics", case.q, case.dq, case.ddq, case.pi)
+    np.testing.assert_allclose(tau, expected, atol=1e-11 * abs(expected).max())
 
 
 def test_torque_is_linear_in_the_parameters(case):
@@ -139,16 +135,11 @@ def test_gravity_can_be_set_or_be_an_input(case):
     assert free.mass_matrix.name_in() == ["q", "pi"]
 
 
-def test_functions_have_names_pickle_and_embed_in_other_graphs():
+def test_functions_have_names_and_are_built_once():
     model = Model(random_robot(1, n=3))
     f = model.inverse_dynamics
     assert f is model.inverse_dynamics
     assert (f.name(), f.name_in(), f.name_out()) == ("inverse_dynamics", ["q", "dq", "ddq", "pi"], ["tau"])
-    x = [np.arange(3.0), np.ones(3), np.ones(3), np.arange(30.0)]
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(*x), f(*x))
-    q = ca.MX.sym("q", 3)
-    embedded = ca.Function("embedded", [q], [model.gravity(2 * q, np.arange(30.0))])
-    np.testing.assert_allclose(embedded(x[0]).full()[:, 0], model.gravity(2 * x[0], np.arange(30.0)), atol=1e-12)
 
 
 def test_errors_name_what_is_known():

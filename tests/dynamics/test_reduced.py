@@ -57,13 +57,9 @@ def test_reduced_form_keeps_every_joint_term(panda: Robot, terms: list[str]) -> 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_reduced_form_of_random_trees(seed: int) -> None:
-    model = Model(
-        random_robot(seed, n=4 + seed % 3, shifted_links=seed % 2 == 1),
-        ("rotor",),
-        gravity="input" if seed % 4 == 0 else None,
-    )
+    gravity, extra = ("input", [np.array([1.0, -3.0, 8.0])]) if seed % 4 == 0 else (None, [])
+    model = Model(random_robot(seed, n=4 + seed % 3, shifted_links=seed % 2 == 1), ("rotor",), gravity)
     pi = np.random.default_rng(seed).normal(size=len(model.parameter_names))
-    extra = [np.array([1.0, -3.0, 8.0])] if seed % 4 == 0 else []
     q, dq, ddq = states(model.n, seed)
     small = reduced(model, pi)
     close(small.inverse_dynamics(q, dq, ddq, *extra), model.inverse_dynamics(q, dq, ddq, pi, *extra), 1e-9)

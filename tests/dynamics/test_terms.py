@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description.joint_parameters import (
-    JointParameter,
-    symbol_and_joint,
-)
+from casid.description.joint_parameters import JointParameter, symbol_and_joint
 from casid.dynamics import Model
-from casid.dynamics.terms import (
-    JOINT_TERMS,
-    JointTerm,
-)
+from casid.dynamics.terms import JOINT_TERMS, JointTerm
 from casid.errors import RobotError
 
 COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
@@ -96,19 +90,6 @@ def test_every_term_is_linear_in_its_parameter_and_documented(name):
     assert np.abs(torque).max() > 0
     term = JOINT_TERMS[name]
     assert term.doc and term.unit and term.inertial == (term.name in ("rotor", "motor_rotor"))
-
-
-def test_load_friction_follows_the_nominal_torque():
-    robot = casid.load_robot("panda")
-    model, plain = Model(robot, ("load_friction@joint2",)), Model(robot)
-    rng = np.random.default_rng(3)
-    q, dq, ddq = rng.normal(size=(3, 7))
-    pi = np.zeros(len(model.parameter_names))
-    pi[sorted(model.term_columns)] = 0.1
-    load = plain.inverse_dynamics(q, dq, ddq, robot.standard_parameters())
-    expected = np.zeros(7)
-    expected[1] = 0.1 * abs(load[1]) * np.sign(dq[1])
-    np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi), expected, atol=1e-12)
 
 
 def test_own_terms_and_terms_at_single_joints():

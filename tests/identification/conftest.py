@@ -1,14 +1,27 @@
 """A robot with known parameters and a noisy recording of it."""
 
+import numpy as np
 import pytest
 
 import casid
-from casid.dynamics import Model
+from casid.description import Joint, Link, Robot, transform
 from casid.regression import compress, wls
 from casid.testing import recording, with_friction
 from tests.helpers import first_joints
 
-FRICTION = ("viscous", "coulomb", "offset")
+GRAVITY = np.array([0.0, 0.0, -9.81])
+#: Of the heavier arm: viscous, Coulomb, offset.
+HEAVY = (4.0, 6.0, -0.5)
+
+
+def serial(name, offsets, axes, kinds=None, **more):
+    """A chain of joints without bodies, each at an offset [m] from the one before; revolute unless kinds are given."""
+    kinds = ["revolute"] * len(offsets) if kinds is None else kinds
+    joints = [
+        Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), transform(translation=offset), np.array(axis, dtype=float))
+        for k, (kind, offset, axis) in enumerate(zip(kinds, offsets, axes, strict=True))
+    ]
+    return Robot(name, tuple(joints), **more)
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +37,7 @@ def arm():
 
 @pytest.fixture(scope="session")
 def arm_data(arm):
-    model = Model(arm, FRICTION)
-    return recording(model, model.parameters(arm.standard_parameters(), [4.0, 6.0, -0.5] * 6), noise=0.5)
+    return recording(*with_friction(arm, HEAVY), noise=0.5)
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +48,7 @@ def four(arm):
 
 @pytest.fixture(scope="session")
 def four_data(four):
-    model = Model(four, FRICTION)
-    return recording(model, model.parameters(four.standard_parameters(), [4.0, 6.0, -0.5] * 4), noise=0.5)
+    return recording(*with_friction(four, HEAVY), noise=0.5)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 import casid
-from casid.description import Inertial, Joint, Link, LinkBounds, Robot
+from casid.description import Inertial, Link, LinkBounds, transform
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
@@ -41,8 +41,8 @@ from casid.regression import compress, wls
 from casid.retrieval import link_variables
 from casid.retrieval.plausible import DivergenceProgram, held_mass, plausible_bodies
 from casid.testing import blind, recording
-from casid.testing import recording as synthetic
 from tests.description.test_volumes import URDF
+from tests.identification.conftest import serial
 
 
 def test_masses_are_bounded_by_what_the_joints_hold(robot, noisy):
@@ -67,9 +67,8 @@ TERMS = ("viscous", "coulomb", "offset", "rotor")
 def recorded(robot, bodies):
     """A recording of these bodies with friction."""
     model = Model(robot, TERMS)
-    data = recording(
-        model, model.parameters(bodies, np.tile([2.0, 1.5, 0.2, 0.3], robot.n)), samples=400, seed=3, noise=0.05
-    )
+    truth = model.parameters(bodies, np.tile([2.0, 1.5, 0.2, 0.3], robot.n))
+    data = recording(model, truth, samples=400, seed=3, noise=0.05)
     return data, wls(compress(Model(blind(robot), TERMS), data))
 
 
@@ -99,12 +98,8 @@ def test_the_headline_of_the_links_names_open_masses(arm, found):
 
 @pytest.mark.slow
 def test_masses_have_no_interval_where_the_fit_is_wrong(arm, found):
-    wrong = replace(
-        found,
-        verdict=replace(
-            found.verdict, findings=(Finding("dead channel", "run", "j1", {"others": "j0", "index": 1.0}),)
-        ),
-    )
+    dead = Finding("dead channel", "run", "j1", {"others": "j0", "index": 1.0})
+    wrong = replace(found, verdict=replace(found.verdict, findings=(dead,)))
     assert not wrong.verdict.right and wrong.total_mass_range == (0.0, np.inf)
     assert wrong.record()["masses"]["all links"][1:] == [0.0, None]
     poor = replace(found.feasible, values=0.3 * found.feasible.values)
@@ -137,11 +132,8 @@ def test_the_covariance_is_the_inverse_curvature_of_what_the_choice_minimises(ar
     rows, z = program.linear.matrix, made.choice.multipliers
 
     def minimised(x):
-        return (
-            program.divergence(x, 1.0)
-            + made.choice.price * made.problem.objective(x)
-            + (z @ (rows @ (x - made.x))) ** 2 / 2
-        )
+        held = (z @ (rows @ (x - made.x))) ** 2 / 2
+        return program.divergence(x, 1.0) + made.choice.price * made.problem.objective(x) + held
 
     for k in (9, 19, 36):
         v = made.covariance[k] / np.sqrt(made.covariance[k, k])
@@ -196,14 +188,10 @@ def test_known_masses_are_kept(heavy):
 
 def machine(effort=(np.inf, 40.0, 300.0), kinds=("revolute", "revolute", "prismatic")):
     """Three joints 0.3, 0.4 and 0.5 m apart, the first on a pedestal, the last link with its frame 0.1 m away."""
-    joints = []
-    for k, (kind, length) in enumerate(zip(kinds, (0.3, 0.4, 0.5), strict=True)):
-        placement, own = np.eye(4), np.eye(4)
-        placement[0, 3] = length
-        own[2, 3] = 0.1 * (k == 2)
-        joints.append(Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), placement, np.array([0.0, 0.0, 1.0]), own))
-    made = Robot("machine", tuple(joints))
-    return replace(made, limits=replace(made.limits, effort=np.array(effort)))
+    made = serial("machine", [[length, 0, 0] for length in (0.3, 0.4, 0.5)], [[0, 0, 1]] * 3, kinds)
+    *others, last = made.joints
+    joints = (*others, replace(last, link_placement=transform(translation=[0, 0, 0.1])))
+    return replace(made, joints=joints, limits=replace(made.limits, effort=np.array(effort)))
 
 
 def test_lengths_of_placements_are_summed():
@@ -298,7 +286,7 @@ def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares()
     model = Model("spatial_2r", ("viscous", "coulomb", "offset"))
     template = np.tile([0.3, 0, 0, 0.3, 0, 0.3, 0.5, 0, 0, 2.0], 2)
     truth = model.parameters(1.7 * template, [0.5, -0.4, 0.1, 0.3, 0.2, -0.6])  # a friction that would drive
-    data = synthetic(model, truth, samples=150, noise=0.1)
+    data = recording(model, truth, samples=150, noise=0.1)
     bodies = SimpleNamespace(parameters=template)
     found = explained(bodies, compress(model, data))
     rows = np.vstack([model.regressor(*x) for x in zip(data.q, data.dq, data.ddq, strict=True)])
@@ -318,11 +306,8 @@ def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares()
 
 def test_rotors_of_a_robot_without_lengths_are_those_of_a_metre():
     """Of any sign of the torque."""
-    joints = [
-        Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), np.eye(4), axis=np.array([0.0, 0.0, 1.0]))
-        for k, kind in enumerate(("revolute", "prismatic"))
-    ]
-    model = Model(Robot("points", tuple(joints)), ("rotor", "viscous"))
+    points = serial("points", np.zeros((2, 3)), [[0, 0, 1]] * 2, ("revolute", "prismatic"))
+    model = Model(points, ("rotor", "viscous"))
     assert expected_rotors(model, [-5.0, 3.0]) == {"Ia1": pytest.approx(ROTOR * 5.0), "Ia2": pytest.approx(ROTOR * 3.0)}
 
 

@@ -1,6 +1,5 @@
 """Whether given parameters are those of a real robot, and the nearest that are."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from casid.errors import DatasetError
 from casid.identification.repair import check_file, feasibility_test, nearest_consistent, nearest_feasible
 from casid.inertia import consistency, to_standard
 from casid.retrieval import total_mass
-from tests.helpers import run
 
 #: Yoshida and Khalil 2000, as printed in Sousa 2014, Table 6.1: forms, beta_t1, beta_t2, corrected beta'_t2.
 TABLE_6_1 = (
@@ -109,41 +107,6 @@ def test_nearest_consistent_body_keeps_mass_and_centre():
     assert consistency(nearest_consistent(np.zeros(10), margin=1e-6)).full
     semi = nearest_consistent(bad, consistency="semi")
     np.testing.assert_array_equal(semi, bad)
-
-
-URDF = """<?xml version="1.0"?>
-<robot name="pair">
-  <!-- kept -->
-  <link name="base"/>
-  <link name="one"><inertial><origin xyz="0 0 0.1" rpy="0.3 0 0"/><mass value="1.5"/>
-    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.05"/></inertial></link>
-  <link name="two"><inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0"
-  izz="0.01"/></inertial></link> <link name="frame"><inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0"
-  iyy="0" iyz="0" izz="0"/></inertial></link> <link name="tip"><inertial><mass value="0"/><inertia ixx="0" ixy="0"
-  ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link> <joint name="a" type="revolute"><parent link="base"/><child
-  link="one"/><axis xyz="0 0 1"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="b" type="revolute"><parent link="one"/><child link="frame"/><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="c" type="continuous"><parent link="frame"/><child link="two"/></joint>
-  <joint name="d" type="fixed"><parent link="two"/><child link="tip"/></joint>
-</robot>
-"""
-
-
-def test_check_repairs_a_urdf(tmp_path):
-    (tmp_path / "pair.urdf").write_text(URDF)
-    result = check_file(tmp_path / "pair.urdf")
-    assert [link.name for link in result.unphysical] == ["one"] and result.massless == ("frame",)
-    assert result.unphysical[0].state.triangle_margin == pytest.approx(-0.015)
-    assert "1 of 2 links unphysical" in run("check", tmp_path / "pair.urdf", "--out", tmp_path / "out", code=1)
-    repaired = tmp_path / "out" / "pair_repaired.urdf"
-    assert "<!-- kept -->" in repaired.read_text()
-    run("check", repaired)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        robot = casid.load_robot(repaired)
-    assert robot.links[0].inertial.mass == 1.5
 
 
 def test_check_of_parameters_and_errors(tmp_path):

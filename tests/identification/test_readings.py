@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Joint, Link, Robot
+from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, JointFriction, friction_model
 from casid.identification.diagnosis._readings import (
@@ -24,22 +24,15 @@ from casid.identification.diagnosis._readings import (
 from casid.measurement import Dataset, Processing
 from casid.testing import recording, with_friction
 from tests.helpers import first_joints
+from tests.identification.conftest import GRAVITY, serial
 
 FRICTION = ("viscous", "coulomb", "offset")
 
 
-GRAVITY = np.array([0.0, 0.0, -9.81])
-
-
 def robot() -> Robot:
     """Four joints, the second of which slides."""
-    joints = []
-    kinds = [("revolute", [0, 1, 0]), ("prismatic", [1, 0, 0]), ("revolute", [0.6, 0.8, 0]), ("revolute", [0, 0, 1])]
-    for k, (kind, axis) in enumerate(kinds):
-        placement = np.eye(4)
-        placement[:3, 3] = [0.1, 0.2 * k, 0.3]
-        joints.append(Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), placement, axis=np.array(axis, dtype=float)))
-    return Robot("four", tuple(joints), gravity=GRAVITY)
+    kinds, axes = ("revolute", "prismatic", "revolute", "revolute"), ([0, 1, 0], [1, 0, 0], [0.6, 0.8, 0], [0, 0, 1])
+    return serial("four", [[0.1, 0.2 * k, 0.3] for k in range(4)], axes, kinds, gravity=GRAVITY)
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +52,11 @@ def readings(model, data) -> Readings:
 
 
 def rows(readings, gravity=GRAVITY, order=(0, 1, 2, 3), clock=1.0, shift=(0, 0, 0, 0), signs=(1, 1, 1, 1)):
-    """The regressor sample by sample, from a model with this gravity."""
+    """The regressor of all samples, from a model with this gravity."""
     order, signs = list(order), np.array(signs)
     own = Model(replace(robot(), gravity=np.asarray(gravity, dtype=float)), FRICTION).regressor
-    return np.array(
-        [
-            own(signs * q[order] + shift, clock * (signs * dq)[order], clock**2 * (signs * ddq)[order])
-            for q, dq, ddq in zip(readings.q, readings.dq, readings.ddq, strict=True)
-        ]
-    )
+    dq, ddq = ((signs * rates)[:, order] for rates in (readings.dq, readings.ddq))
+    return own(signs * readings.q[:, order] + shift, clock * dq, clock**2 * ddq)
 
 
 def residual(W, tau, mask):
@@ -207,9 +196,8 @@ def test_held_joints_do_not_count(data):
         if not moves:
             assert kept.mask.all(axis=0).tolist() == [True, True, False, True]
             mask = np.random.default_rng(2).random(q.shape) > 0.5
-            np.testing.assert_array_equal(
-                without_held(replace(data, q=q, mask=mask), own).mask, mask & [True, True, False, True]
-            )
+            both = without_held(replace(data, q=q, mask=mask), own).mask
+            np.testing.assert_array_equal(both, mask & [True, True, False, True])
     nothing = replace(data, q=np.zeros_like(data.q))
     assert without_held(nothing, own) is nothing
 

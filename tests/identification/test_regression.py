@@ -6,13 +6,11 @@ from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import feasible_regression
 from casid.inertia import consistency, pseudo_inertia
-from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import Constraint, Prior, sensible_bounds, total_mass
 from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
-AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)
 
 
 def smallest(parameters):

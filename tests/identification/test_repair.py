@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -110,9 +111,24 @@ def test_objects_and_bodies_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
 def test_the_command_prints_the_verdict_and_writes_the_file(tmp_path: Path) -> None:
+    """Of an arm with links of no mass, one that moves and one that is fixed."""
     path = described(tmp_path, izz=0.05)
-    assert "virtually feasible" in run("check", path, "--out", tmp_path / "out", code=1)
-    run("check", tmp_path / "out" / "arm_repaired.urdf")
+    zeros = " ".join(f'{name}="0"' for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    nothing = f'<link name="%s"><inertial><mass value="0"/><inertia {zeros}/></inertial></link>'
+    more = [nothing % "frame", '<joint name="d" type="continuous"><parent link="frame"/><child link="two"/></joint>']
+    more += [nothing % "tip", '<joint name="e" type="fixed"><parent link="two"/><child link="tip"/></joint></robot>']
+    text = path.read_text().replace('<child link="two"/><origin', '<child link="frame"/><origin')
+    path.write_text(text.replace("</robot>", "".join(more)), encoding="utf-8")
+    result = check_file(path)
+    assert [link.name for link in result.unphysical] == ["one"] and result.massless == ("frame",)
+    assert result.unphysical[0].state.triangle_margin == pytest.approx(-0.015)
+    told = run("check", path, "--out", tmp_path / "out", code=1)
+    assert "virtually feasible" in told and "1 of 3 links unphysical" in told
+    repaired = tmp_path / "out" / "arm_repaired.urdf"
+    run("check", repaired)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_robot(repaired).links[0].inertial.mass == 1.5
 
 
 @pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")

@@ -35,24 +35,20 @@ def model() -> Model:
 def controller(model: Model, poses: int = 40) -> dict[str, np.ndarray]:
     """Mass matrices and gravity torques of the true links."""
     truth, q = true_parameters(), np.random.default_rng(5).uniform(-3, 3, (poses, 2))
-    M = np.array([np.array(model.mass_matrix(row, truth)) for row in q])
-    g = np.array([np.array(model.gravity(row, truth)).ravel() for row in q])
-    return {"q": q, "M": M, "g": g}
+    return {"q": q, "M": model.mass_matrix(q, truth), "g": model.gravity(q, truth)}
 
 
 def recorded(model: Model, seed: int, phi: np.ndarray = PHI) -> Dataset:
     """The true links with sigmoid friction along a random motion, exact."""
     t, q, dq, ddq = motion(2, 1000, seed)
-    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, true_parameters())).T
+    tau = model.inverse_dynamics(q, dq, ddq, true_parameters())
     tau = tau + np.column_stack([sigmoid(phi[k], dq[:, k]) for k in range(2)])
     return Dataset(t, q, tau, dq, ddq, name=f"run {seed}")
 
 
 def test_the_way_ends_at_the_true_torques(model: Model) -> None:
     numbers = controller(model)
-    found = reverse_engineered(
-        model.robot, numbers["q"], numbers["M"], numbers["g"], recorded(model, 1), processing=False
-    )
+    found = reverse_engineered(model.robot, **renamed(numbers), recording=recorded(model, 1), processing=False)
     np.testing.assert_allclose(found.estimate.values, model.base.values(true_parameters()), atol=1e-9)
     assert found.solution.certified
     assert found.friction is not None and found.validation is not None and found.unfitted is not None
@@ -69,8 +65,7 @@ def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -
     found = reverse_engineered(model.robot, numbers["q"], None, numbers["g"])
     assert 0 < found.estimate.rank < model.base.rank and found.solution.certified
     size = np.sqrt(np.mean(numbers["g"] ** 2))  # errors of a millionth are assumed at least, and what the proof rounds
-    for row, truth in zip(numbers["q"], numbers["g"], strict=True):
-        np.testing.assert_allclose(np.array(model.gravity(row, found.values)).ravel(), truth, atol=5e-6 * size)
+    np.testing.assert_allclose(model.gravity(numbers["q"], found.values), numbers["g"], atol=5e-6 * size)
     with pytest.raises(DatasetError, match="numbers of poses differ"):
         reverse_engineered(model.robot, numbers["q"], None, numbers["g"][:3])
 
@@ -91,8 +86,7 @@ def test_gravity_torques_and_a_recording_determine_all(model: Model) -> None:
     way = reverse_engineered(model.robot, numbers["q"], None, numbers["g"], sigmoids, processing=False)
     assert way.estimate.rank == model.base.rank and way.solution.certified and way.validation is not None
     links = way.values[np.ravel(way.model.link_columns)]
-    for row, g in zip(numbers["q"], numbers["g"], strict=True):
-        np.testing.assert_allclose(np.array(model.gravity(row, links)).ravel(), g, atol=1e-3)
+    np.testing.assert_allclose(model.gravity(numbers["q"], links), numbers["g"], atol=1e-3)
     assert way.validation.relative_error < 2.0
 
 
@@ -111,15 +105,12 @@ def test_every_coefficient_counts_by_its_own_error(model: Model) -> None:
     truth, numbers = true_parameters(), noisy(model, 7)
     found = reverse_engineered(model.robot, numbers["q"], numbers["M"], numbers["g"])
     assert found.certified and not found.findings
-    rows = np.array([np.array(model.static_regressor(q)) for q in numbers["q"]])
+    rows = model.static_regressor(numbers["q"])
     below = np.tril_indices(2)
     values = np.hstack([numbers["M"][:, below[0], below[1]], numbers["g"]])
     best = np.linalg.lstsq(rows.reshape(-1, 20), values.ravel(), rcond=1e-10)[0]
-    rng, errors = np.random.default_rng(8), []
-    for q, dq, ddq in rng.uniform(-3, 3, (100, 3, 2)):
-        Y = np.array(model.regressor(q, dq, ddq))
-        errors.append([Y @ (found.values - truth), Y @ (best - truth)])
-    ours, theirs = np.sqrt(np.mean(np.square(errors), axis=0))
+    Y = model.regressor(*np.random.default_rng(8).uniform(-3, 3, (100, 3, 2)).swapaxes(0, 1))
+    ours, theirs = (np.sqrt(np.mean(np.square(Y @ (values - truth)), axis=0)) for values in (found.values, best))
     assert (ours <= 2.0 * theirs).all()
 
 
@@ -138,8 +129,7 @@ def test_numbers_that_contradict_each_other_are_named(model: Model, what: str, t
     numbers = noisy(model, 9)
     if what == "degrees":  # positions that the limits do not give away
         truth, q = true_parameters(), numbers["q"] / 20
-        numbers["M"] = np.array([np.array(model.mass_matrix(row, truth)) for row in q])
-        numbers["g"] = np.array([np.array(model.gravity(row, truth)).ravel() for row in q])
+        numbers |= {"M": model.mass_matrix(q, truth), "g": model.gravity(q, truth)}
     found = reverse_engineered(model.robot, **renamed(change(numbers)))
     assert not found.certified and [words in finding.text for finding in found.findings] == [True]
     np.savez(tmp_path / "samples.npz", **change(numbers))
@@ -157,7 +147,7 @@ def test_gravity_torques_alone_of_the_wrong_sign_contradict_plausible_links() ->
     """Without M the coefficients fit either way, and links with mirrored centres of mass have them."""
     arm = Model(casid.load_robot("ur10e"))
     q = np.random.default_rng(3).uniform(-2, 2, (40, 6))
-    g = np.array([np.array(arm.gravity(row, arm.robot.standard_parameters())).ravel() for row in q])
+    g = arm.gravity(q)
     right, wrong = (reverse_engineered(arm.robot, q, None, sign * g) for sign in (1.0, -1.0))
     assert right.certified and not right.findings
     assert not wrong.certified and "opposite sign of those of plausible links" in wrong.findings[0].text

@@ -91,9 +91,11 @@ class Errors:
         return 1.0
 
 
+EVERY = [("spring", name) for name in "abc"]
+
+
 def test_joints_are_added_until_the_rest_explains_nothing():
-    every = [("spring", name) for name in "abc"]
-    found = _forward(Errors(a=0.1, b=0.5, c=0.0), every, np.ones(4, bool))
+    found = _forward(Errors(a=0.1, b=0.5, c=0.0), EVERY, np.ones(4, bool))
     assert found == [("spring", "b"), ("spring", "a")]
 
 
@@ -121,8 +123,7 @@ class Scattered(Errors):
     ],
 )
 def test_of_joints_that_explain_alike_the_one_with_plausible_links_is_taken(scatter, divergences, first):
-    every = [("spring", name) for name in "abc"]
-    found = _forward(Scattered(scatter, divergences, a=0.55, b=0.5, c=0.0), every, np.ones(4, bool))
+    found = _forward(Scattered(scatter, divergences, a=0.55, b=0.5, c=0.0), EVERY, np.ones(4, bool))
     assert found[0] == ("spring", first)  # never c, which explains nothing
 
 
@@ -283,14 +284,13 @@ class Stretches(Errors):
 
 
 def test_springs_are_located_with_the_errors_of_parts_they_were_not_chosen_on():
-    every = [("spring", name) for name in "abc"]
     trial = Stretches(a=0.0, b=0.6, c=0.0)
     bare = trial.errors(())
-    (found,) = _located(trial, bare, every)
+    (found,) = _located(trial, bare, EVERY)
     assert (found.joint, found.kind, found.torque, found.held) == ("b", "spring", 7.0, 70.0)
     assert found.before == pytest.approx(100 * np.sqrt(bare.sum()))
     assert found.after == pytest.approx(100 * np.sqrt(0.4 * bare.sum()))
-    both = _located(Stretches(a=0.3, b=0.4, c=0.0), bare, every)
+    both = _located(Stretches(a=0.3, b=0.4, c=0.0), bare, EVERY)
     assert [one.joint for one in both] == ["b", "a"] and len({(one.before, one.after, one.sure) for one in both}) == 1
-    assert _located(Stretches(a=0.0, b=0.1, c=0.0), bare, every) == ()  # sure, and too little
-    assert _located(Stretches(only=0, a=0.0, b=0.6, c=0.0), bare, every) == ()  # on one part of the motion alone
+    assert _located(Stretches(a=0.0, b=0.1, c=0.0), bare, EVERY) == ()  # sure, and too little
+    assert _located(Stretches(only=0, a=0.0, b=0.6, c=0.0), bare, EVERY) == ()  # on one part of the motion alone

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import t, ttest_1samp
 
-from casid.description import Joint, Link, Robot
+from casid.description import Robot
 from casid.dynamics import Model
 from casid.files import json_bytes
 from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
@@ -22,18 +22,14 @@ from casid.identification.diagnosis._verdict import _nominal, _size, _unexplaine
 from casid.regression import compress
 from casid.retrieval.plausible import plausible_bodies
 from casid.testing import recording
+from tests.identification.conftest import GRAVITY, serial
 
 FRICTION = ("viscous", "coulomb", "offset")
 
 
 def chain(count: int = 3, length: float = 0.4) -> Robot:
-    joints = []
-    for k in range(count):
-        placement = np.eye(4)
-        placement[:3, 3] = [length, 0.0, 0.0]
-        axis = np.array([0.0, 1.0, 0.0]) if k else np.array([0.0, 0.0, 1.0])
-        joints.append(Joint(f"j{k}", "revolute", k - 1, Link(f"l{k}"), placement, axis=axis))
-    return Robot("chain", tuple(joints), gravity=np.array([0.0, 0.0, -9.81]))
+    axes = [[0, 0, 1], *[[0, 1, 0]] * (count - 1)]
+    return serial("chain", [[length, 0, 0]] * count, axes, gravity=GRAVITY)
 
 
 WRONG = Finding("dead channel", "run", "j1", {"others": "j0", "index": 1.0})
@@ -171,10 +167,8 @@ def test_joints_without_torques_or_prediction_do_not_count():
     unpredicted = losses(0.1 * steady, 5.0 * steady, (4.0, 4.0))
     assert trial_of(unpredicted, losses(0.1 * steady, 3.0 * steady, (4.0, 4.0))) is None
     assert trial_of(unpredicted, losses(0.1 * steady, 0.5 * steady, (4.0, 4.0))) is not None  # it is predicted now
-    assert (
-        trial_of(losses(0.1 * steady, 50.0 * steady, (4.0, 4.0)), losses(0.1 * steady, 30.0 * steady, (4.0, 4.0)))
-        is None
-    )
+    far, less = (losses(0.1 * steady, size * steady, (4.0, 4.0)) for size in (50.0, 30.0))
+    assert trial_of(far, less) is None
 
 
 def test_a_remedy_is_stated_where_its_trial_is_better():

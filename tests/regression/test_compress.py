@@ -27,11 +27,8 @@ def test_compression_equals_least_squares_of_all_rows(model, truth):
     assert fit.relative_error == pytest.approx(100 * np.linalg.norm(residual) / np.linalg.norm(tau), rel=1e-9)
     assert fit.objective == pytest.approx(np.sum((residual * w) ** 2), rel=1e-9)
     assert fit.condition_number == pytest.approx(np.linalg.cond(W * rows[:, None]), rel=1e-6)
-    covariance = (
-        np.sum((residual * w) ** 2)
-        / (len(tau) - W.shape[1])
-        * np.linalg.inv((W * rows[:, None]).T @ (W * rows[:, None]))
-    )
+    normal = (W * rows[:, None]).T @ (W * rows[:, None])
+    covariance = np.sum((residual * w) ** 2) / (len(tau) - W.shape[1]) * np.linalg.inv(normal)
     np.testing.assert_allclose(fit.sd, np.sqrt(np.diag(covariance)), rtol=1e-6)
     np.testing.assert_allclose(np.diag(fit.correlation), 1.0)
     np.testing.assert_allclose(residual_torques(fit, data), residual, atol=1e-9)

@@ -12,11 +12,10 @@ import pytest
 from casid import load_robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_processing, compress, held_out_squares, processing_of_each, wls
 from casid.regression._processing_choice import CANDIDATES, _lowest, _smoothing, _unbalanced
-from casid.testing import motion
+from casid.testing import BODY, motion
 from casid.testing import recording as exact_recording
 from tests.regression.conftest import stacked
 
@@ -27,10 +26,7 @@ def model() -> Model:
 
 
 def truth_of(model: Model) -> np.ndarray:
-    return model.parameters(
-        np.tile(to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02])), model.n),
-        np.tile([1.0, 2.0, 0.3], model.n),
-    )
+    return model.parameters(np.tile(BODY, model.n), np.tile([1.0, 2.0, 0.3], model.n))
 
 
 def recording(model: Model, noise: float) -> Dataset:
@@ -82,9 +78,8 @@ def test_the_lowest_band_determines_the_parameters_and_holds_five_periods(model:
     alone = short.only([1])
     assert _lowest(model, [alone]) == pytest.approx(3 * rank / (2 * t))
     assert _lowest(model, [alone, data]) == pytest.approx(max(3 * rank / (2 * (t + 3 * T)), 5 / t))
-    assert _lowest(model, [replace(short, mask=np.zeros(short.q.shape, dtype=bool))]) == pytest.approx(
-        3 * rank / (2 * t)
-    )
+    nothing = replace(short, mask=np.zeros(short.q.shape, dtype=bool))
+    assert _lowest(model, [nothing]) == pytest.approx(3 * rank / (2 * t))
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -12,26 +12,31 @@ from casid.errors import DatasetError
 from casid.identification import Checks, Choice, identify
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, estimate_delay, observation_blocks, wls
-from casid.testing import motion
+from casid.testing import motion, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
+
+
+def delayed(samples: float, count: int) -> tuple[Model, Dataset, float]:
+    """An arm with friction, a recording without noise whose torques are late by so many samples, and its step."""
+    model, truth = with_friction(casid.load_robot("kuka_iiwa"), (2.0, 3.0, 0.5))
+    t, q, dq, ddq = motion(7, count, 2)
+    data, step = Dataset(t, q, model.inverse_dynamics(q, dq, ddq, truth)), float(t[1] - t[0])
+    late = Processing(cutoff=None, delay=-samples * step, trim=0.0, every=1).apply(data).tau
+    return model, replace(data, tau=late), step
 
 
 @pytest.mark.claim("a delay beyond the first range of the search is found, not reported at its end")
 @pytest.mark.parametrize("samples", [0.2, 8.0, 40.0])
 def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
-    model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
-    truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
-    t, q, dq, ddq = motion(7, 4000, 2)  # 400 Hz
-    tau = model.inverse_dynamics(q, dq, ddq, truth)
-    rng = np.random.default_rng(0)
-    late = Processing(cutoff=None, delay=-samples * (t[1] - t[0]), trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), late + 0.05 * rng.normal(size=q.shape))
+    model, clean, step = delayed(samples, 4000)  # 400 Hz
+    rng, shape = np.random.default_rng(0), clean.q.shape
+    raw = replace(clean, q=clean.q + 1e-6 * rng.normal(size=shape), tau=clean.tau + 0.05 * rng.normal(size=shape))
     data = Processing(cutoff=5.0).apply(raw)
     fit = wls(compress(model, data))
     found = estimate_delay(model, data, fit.weights)
     assert abs(found.samples - samples) < 0.1 and not found.at_limit
-    assert found.seconds == pytest.approx(found.samples * (t[1] - t[0]), rel=1e-3)
+    assert found.seconds == pytest.approx(found.samples * step, rel=1e-3)
     corrected = Processing(cutoff=5.0, delay=found.seconds).apply(raw)
     assert abs(estimate_delay(model, corrected, fit.weights).samples) < 0.05
     assert wls(compress(model, corrected)).relative_error < fit.relative_error
@@ -42,20 +47,12 @@ def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
 @pytest.mark.slow
 @pytest.mark.claim("a delay is taken out on request")
 def test_identify_takes_a_delay_out_and_says_so():
-    robot = casid.load_robot("kuka_iiwa")
-    model = Model(robot, FRICTION)
-    truth = model.parameters(robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
-    t, q, dq, ddq = motion(7, 2000, 2)
-    tau = model.inverse_dynamics(q, dq, ddq, truth)
-    step = float(t[1] - t[0])
-    late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw, quick = Dataset(t, q, late), {"checks": Checks(0, verdict=False), "choice": Choice(believable=False)}
+    model, raw, step = delayed(3.4, 2000)
+    robot, quick = model.robot, {"checks": Checks(0, verdict=False), "choice": Choice(believable=False)}
     without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
     auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
     given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
-    assert isinstance(auto.processing, Processing) and auto.processing.delay == pytest.approx(
-        3.4 * step, abs=0.1 * step
-    )
+    assert auto.processing.delay == pytest.approx(3.4 * step, abs=0.1 * step)
     assert any("torques lag" in note and "taken out" in note for note in auto.notes)
     assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
     assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)

@@ -37,9 +37,8 @@ FRICTION = ("viscous", "coulomb", "offset")
 @pytest.mark.claim("collinear terms do not grow to 1e5 N.m")
 def test_terms_that_noise_alone_tells_apart_are_regrouped():
     robot = casid.load_robot("kuka_iiwa")
-    almost = JointTerm(
-        "almost", JointParameter("al", "N.m", "almost a constant"), _almost_one, joints=(robot.joints[6].name,)
-    )
+    parameter = JointParameter("al", "N.m", "almost a constant")
+    almost = JointTerm("almost", parameter, _almost_one, joints=(robot.joints[6].name,))
     model = Model(robot, (*FRICTION, almost))
     truth = model.parameters(robot.standard_parameters(), [2.0, 3.0, 0.5] * 7 + [0.0])
     data = recording(model, truth, samples=3000, noise=0.1)
@@ -63,6 +62,7 @@ def axis():
     return Model(robot, friction_terms("smooth", [[1e-3]]), gravity=(0.0, 0.0, 0.0))
 
 
+LINKS = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
 TRUTH = np.array([95.0, 203.0, 20.0, -3.0])
 
 
@@ -93,15 +93,12 @@ def test_simulated_motion_obeys_the_model_and_its_derivatives_are_exact(loop):
 
 def test_instruments_take_the_bias_of_position_noise_away(loop):
     model, made = loop.model, loop.simulate(TRUTH)
-    process = Processing(
-        cutoff=None, every=1, trim=0.1, delay=-0.5e-3
-    )  # a held torque belongs to the middle of its step
+    # a held torque belongs to the middle of its step
+    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
     estimator = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
     errors = {"OLS": [], "IDIM-IV": []}
     for seed in range(8):
-        rng = np.random.default_rng(seed)
-        q = made.q + 1e-6 * rng.normal(size=made.q.shape)
-        data = Observations(model, process.apply(Dataset(made.t, q, made.tau + 0.5 * rng.normal(size=q.shape))))
+        data = Observations(model, process.apply(noisy(made, np.random.default_rng(seed), 1e-6, 0.5)))
         for fit in (OLS().fit(data), estimator.fit(data)):
             errors[fit.method].append((fit.beta - TRUTH) / fit.sd)
     scores = {name: np.array(e) for name, e in errors.items()}
@@ -112,6 +109,12 @@ def test_instruments_take_the_bias_of_position_noise_away(loop):
 
 def bare(data):
     return Dataset(data.t, data.q, data.tau)
+
+
+def noisy(data, rng, position, torque):
+    """Positions and torques alone, with white noise of these deviations."""
+    q, tau = (x + sd * rng.normal(size=x.shape) for x, sd in ((data.q, position), (data.tau, torque)))
+    return Dataset(data.t, q, tau)
 
 
 def test_output_error_finds_the_truth_from_positions(loop):
@@ -139,8 +142,7 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives(controlle
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
     loop = ClosedLoop(model, controller, reference, velocity, 0 * velocity, 1e-3, substeps=2)
-    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
-    beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
+    beta = model.base.values(model.parameters(LINKS, [1.0, 2.0, 0.1] * 2))
     q, J = loop.positions(beta)
     np.testing.assert_array_equal(q, loop.simulate(beta).q)
     for k in range(len(beta)):
@@ -197,20 +199,23 @@ def _hardly(signals):
     return 1 + 2e-7 * ca.sin(7.0 * signals.q)
 
 
+def planar():
+    """A planar arm, its exact base parameters, and a recording with the torques of the differentiated motion."""
+    model = Model("spatial_2r", ("viscous", "offset"))
+    truth = model.parameters(LINKS, [1.0, 0.2] * 2)
+    t, q, *_ = motion(2, 4000, 1)
+    moved = Processing(cutoff=None, every=1, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
+    clean = Dataset(t, q, model.inverse_dynamics(q, moved.dq, moved.ddq, truth))
+    return model, model.base.values(truth), clean, moved
+
+
 @pytest.mark.parametrize("spread", [2e-6, 1e-5])
 def test_maximum_likelihood_takes_the_bias_of_position_noise_away(spread):
-    model = Model(casid.load_robot("spatial_2r"), ("viscous", "offset"))
-    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
-    truth = model.parameters(links, [1.0, 0.2] * 2)
-    exact = model.base.values(truth)
-    t, q, *_ = motion(2, 4000, 1)
-    still = Processing(cutoff=None, every=1, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
-    tau = model.inverse_dynamics(q, still.dq, still.ddq, truth)
+    model, exact, clean, _ = planar()
     process = Processing(cutoff=None, every=1, trim=0.1)
     scores = {"OLS": [], "ML": []}
     for seed in range(6):
-        rng = np.random.default_rng(seed)
-        raw = Dataset(t, q + spread * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+        raw = noisy(clean, np.random.default_rng(seed), spread, 0.05)
         data = Observations(model, process.apply(raw))
         noise = MeasurementNoise.of(raw, process)
         assert np.sqrt(noise.motion[:, 0, 0]) == pytest.approx([spread] * 2, rel=0.1)
@@ -225,19 +230,11 @@ def test_maximum_likelihood_takes_the_bias_of_position_noise_away(spread):
 
 @pytest.mark.slow
 def test_identify_takes_any_estimator(loop):
-    robot = casid.load_robot("spatial_2r")
-    model = Model(robot, ("viscous", "offset"))
-    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
-    truth = model.parameters(links, [1.0, 0.2] * 2)
-    t, q, *_ = motion(2, 4000, 1)
-    process = Processing(cutoff=None, every=1, trim=0.1)
-    still = replace(process, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
-    tau = model.inverse_dynamics(q, still.dq, still.ddq, truth)
-    rng = np.random.default_rng(0)
-    raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+    model, exact, clean, moved = planar()
+    robot, process, rng = model.robot, Processing(cutoff=None, every=1, trim=0.1), np.random.default_rng(0)
+    raw = noisy(clean, rng, 1e-5, 0.05)
     plain = {"model": ModelOptions(terms=("viscous", "offset")), "processing": process}
     plain |= {"constraints": Constraints(build=None), "checks": Checks(verdict=False)}
-    exact = model.base.values(truth)
     found = {method: identify(robot, raw, estimator=method, **plain) for method in ("OLS", "ML")}
     error = {method: np.abs(result.feasible.beta - exact).max() for method, result in found.items()}
     shares = {method: result.share.share for method, result in found.items()}
@@ -247,18 +244,16 @@ def test_identify_takes_any_estimator(loop):
     assert found["ML"].record()["base_parameters"][0]["sd"] > 0
 
     made, process = loop.simulate(TRUTH), Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
-    noisy = Dataset(
-        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
-    )
+    rough = noisy(made, rng, 1e-6, 0.5)
     instruments = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
     plain |= {"model": ModelOptions(terms=loop.model.terms), "processing": process}
     plain |= {"choice": Choice(believable=False)}  # of all consistent sets the nearest in the estimate's own metric
     with pytest.raises(SolveError, match="IDIM-IV: its equations do not determine"):  # another gravity than the loop's
-        identify(loop.model.robot, noisy, estimator=instruments, **plain)
+        identify(loop.model.robot, rough, estimator=instruments, **plain)
     plain |= {"model": ModelOptions(terms=loop.model.terms, gravity=(0.0, 0.0, 0.0))}
-    result = identify(loop.model.robot, noisy, estimator=instruments, **plain)
+    result = identify(loop.model.robot, rough, estimator=instruments, **plain)
     np.testing.assert_allclose(result.feasible.beta, result.unconstrained.beta, rtol=5e-2)
-    given = replace(raw, dq=still.dq, ddq=still.ddq)
+    given = replace(raw, dq=moved.dq, ddq=moved.ddq)
     for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
         with pytest.raises(DatasetError, match=message):
             identify(robot, given, estimator=method, processing=False, model=ModelOptions(terms=("viscous", "offset")))

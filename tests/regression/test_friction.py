@@ -25,14 +25,15 @@ def robot():
     return casid.load_robot("ur10e")
 
 
-def simulated(robot, friction, seed=0, samples=6000):
-    """A raw recording of a robot with a known friction, as a function of (joint, velocity, load, position)."""
+def simulated(robot, friction, samples=6000):
+    """A filtered recording of a robot with a known friction, as a function of (joint, velocity, load, position)."""
     model = Model(robot)
-    t, q, dq, ddq = motion(model.n, samples, seed)
+    t, q, dq, ddq = motion(model.n, samples, 0)
     load = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())
-    rng = np.random.default_rng(seed + 1)
+    rng = np.random.default_rng(1)
     tau = load + np.stack([friction(k, dq[:, k], load[:, k], q[:, k]) for k in range(model.n)], axis=1)
-    return Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 0.3 * rng.normal(size=q.shape))
+    raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 0.3 * rng.normal(size=q.shape))
+    return Processing(cutoff=8.0).apply(raw)
 
 
 def truth(k, v, load, q):
@@ -48,7 +49,7 @@ def truth(k, v, load, q):
 
 @pytest.fixture(scope="module")
 def choice(robot):
-    data = Processing(cutoff=8.0).apply(simulated(robot, truth))
+    data = simulated(robot, truth)
     return choose_friction(Model(robot), data, (*CANDIDATES, "sigmoid+offset", "linear+spring"))
 
 
@@ -56,9 +57,7 @@ def test_each_joint_gets_the_law_that_it_has(choice):
     names = [joint.law.name for joint in choice.friction.joints]
     assert [names[k] for k in (0, 3, 5)] == ["linear"] * 3
     assert names[1] == "linear+load" and names[2].startswith("stribeck") and names[4] == "linear+spring"
-    values = dict(
-        zip(choice.model.parameter_names, np.linalg.pinv(choice.fit.data.base.K) @ choice.fit.beta, strict=True)
-    )
+    values = choice.model.named(np.linalg.pinv(choice.fit.data.base.K) @ choice.fit.beta)
     assert values["fl2"] == pytest.approx(0.08, rel=0.05)  # with loads from the fit itself, not from a nominal model
     assert values["fc1"] == pytest.approx(5.0, rel=0.02)
     assert choice.friction.nominal is not None
@@ -87,7 +86,7 @@ def test_a_law_of_your_own_takes_part(robot):
         def columns(self, signals, theta):
             return [signals.dq * ca.fabs(signals.dq)]
 
-    data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 6.0 * v * np.abs(v)))
+    data = simulated(robot, lambda k, v, load, q: 6.0 * v * np.abs(v))
     choice = choose_friction(Model(robot), data, ["linear", Quadratic()])
     assert {joint.law.name for joint in choice.friction.joints} == {"quadratic"}
     with pytest.raises(DatasetError, match="unknown friction model 'brush'"):
@@ -144,9 +143,8 @@ def test_friction_of_one_joint():
     fit = fit_friction(v, stribeck, "stribeck")
     np.testing.assert_allclose([*fit.amplitudes, *fit.shape], [0.4, 1.0, 0.5, -0.2, 0.05, 0.3], rtol=1e-3)
     smooth = fit_friction(v, stribeck, "smooth")
-    assert smooth.rms > fit.rms and smooth.relative_error == pytest.approx(
-        100 * smooth.rms / np.sqrt(np.mean(stribeck**2))
-    )
+    assert smooth.rms > fit.rms
+    assert smooth.relative_error == pytest.approx(100 * smooth.rms / np.sqrt(np.mean(stribeck**2)))
     with pytest.raises(DatasetError, match="unknown friction model 'brush'; known: linear, deadband, smooth, "):
         fit_friction(v, stribeck, "brush")
     with pytest.raises(DatasetError, match="friction 'dahl' depends on more than the velocity"):
@@ -172,7 +170,7 @@ def test_friction_and_inertia_together_recover_the_truth():
 
 @pytest.mark.claim("friction is chosen where the torques of a joint are left out")
 def test_a_joint_without_torques_keeps_linear_friction(robot):
-    data = Processing(cutoff=8.0).apply(simulated(robot, truth)).only([0, 1, 2, 3, 5])
+    data = simulated(robot, truth).only([0, 1, 2, 3, 5])
     found = choose_friction(Model(robot), data, ("linear", "stribeck", "linear+load"))
     assert found.friction.joints[4].law.name == "linear" and found.friction.joints[2].law.name == "stribeck"
     assert np.isfinite(found.fit.beta).all()
@@ -180,15 +178,11 @@ def test_a_joint_without_torques_keeps_linear_friction(robot):
 
 @pytest.mark.claim("friction that drives, or that a load makes smaller, is not chosen")
 def test_laws_against_physics_are_not_chosen(robot):
-    data = Processing(cutoff=8.0).apply(
-        simulated(robot, lambda k, v, load, q: 4.0 * v + 6.0 * np.sign(v) - 0.08 * np.abs(load) * np.sign(v))
-    )
+    data = simulated(robot, lambda k, v, load, q: 4.0 * v + (6.0 - 0.08 * np.abs(load)) * np.sign(v))
     found = choose_friction(Model(robot), data, ("linear", "linear+load"))
-    loaded = [row for row in found.table if row.law == "linear+load" and row.joint == "shoulder_lift_joint"]
-    assert not loaded[0].physical and not loaded[0].chosen
-    assert loaded[0].held_out < next(
-        r.held_out for r in found.table if r.joint == loaded[0].joint and r.law == "linear"
-    )
+    rows = {row.law: row for row in found.table if row.joint == "shoulder_lift_joint"}
+    loaded = rows["linear+load"]
+    assert not loaded.physical and not loaded.chosen and loaded.held_out < rows["linear"].held_out
 
 
 def test_a_joint_fit_with_a_dead_band_and_masks_is_the_linear_one():
@@ -242,9 +236,8 @@ def test_held_out_errors_are_those_of_least_squares_without_the_part(rubbing):
     weights = 1 / ols(compress(arm.with_friction(linear(2)), data)).rms
     table = FrictionSearch(arm, data, ("linear",)).table
     squares = held_out_squares(compress(arm.with_friction(linear(2)), data), 6, weights)
-    np.testing.assert_allclose(
-        [row.held_out for row in table], np.sqrt(squares.sum(axis=0) / data.mask.sum(axis=0)), rtol=1e-4
-    )
+    expected = np.sqrt(squares.sum(axis=0) / data.mask.sum(axis=0))
+    np.testing.assert_allclose([row.held_out for row in table], expected, rtol=1e-4)
     assert all(row.training < row.held_out for row in table)
 
 
@@ -304,14 +297,13 @@ def test_a_joint_fit_takes_slow_joints():
     data = recording(arm, true_parameters(), samples=300)
     slow = replace(data, dq=0.01 * data.dq, ddq=1e-4 * data.ddq)
     width = 0.1 * np.abs(slow.dq).max(axis=0)
-    rows = zip(slow.q, slow.dq, slow.ddq, strict=True)
-    tau = np.array([arm.inverse_dynamics(*row, true_parameters()) for row in rows])
+    tau = arm.inverse_dynamics(slow.q, slow.dq, slow.ddq, true_parameters())
     found = fit_jointly(arm, replace(slow, tau=tau + 2.0 * np.tanh(slow.dq / width)), "smooth")
     np.testing.assert_allclose(shapes(found)[:, 0], width, rtol=1e-3)
 
 
 def test_the_samples_are_compressed_with_a_choice_as_by_compressing_them_anew(robot):
-    data = Processing(cutoff=8.0).apply(simulated(robot, truth, samples=2000))
+    data = simulated(robot, truth, samples=2000)
     search = FrictionSearch(Model(robot), data, ("linear", "linear+load", "linear+spring", "sigmoid+offset"))
     made = search.data(search.without(0, 5))
     anew = compress(made.model, search.samples)

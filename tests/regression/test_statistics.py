@@ -199,9 +199,8 @@ def test_noise_after_processing_is_that_of_many_samples(columns):
     for k in range(2):
         measured = errors[:, k].T @ errors[:, k] / len(errors)
         scale = np.sqrt(np.diag(measured))
-        np.testing.assert_allclose(
-            found.motion[k] / np.outer(scale, scale), measured / np.outer(scale, scale), atol=0.15
-        )
+        size = np.outer(scale, scale)
+        np.testing.assert_allclose(found.motion[k] / size, measured / size, atol=0.15)
 
 
 def test_noise_does_not_depend_on_which_samples_are_kept():

@@ -15,15 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.codegen import accumulate
 from casid.description import Robot
-from casid.description.joint_parameters import (
-    JointParameter,
-    is_shape,
-    joint_parameter,
-    load_body,
-    shape_fault,
-    symbol_and_joint,
-)
+from casid.description.joint_parameters import is_shape, joint_parameter, load_body, shape_fault, symbol_and_joint
 from casid.dynamics.terms._terms import (
     BY_SYMBOL,
     Combined,
@@ -73,42 +67,11 @@ def friction_model(name: str | FrictionLaw) -> FrictionLaw:
     return FRICTION_MODELS[parts[0]] if len(parts) == 1 else Combined([FRICTION_MODELS[part] for part in parts])
 
 
-#: Samples of one call of the recursion.
-CHUNK = 256
-
-
-def accumulated(step: ca.Function, start: ArrayLike, drive: Array, parameters: ArrayLike = ()) -> Array:
-    """``x_i = step(x_{i-1}, u_i, p)`` along all samples, shape (N, states).
-
-    Parameters
-    ----------
-    step : casadi.Function
-        ``(x, u, p) -> x``.
-    start
-        State before the first sample.
-    drive
-        u, shape (N, inputs).
-    parameters
-        p, the same for all samples.
-    """
-    chain = step.mapaccum(CHUNK)
-    count, states = len(drive), step.size1_in(0)
-    padded = np.zeros((-(-count // CHUNK) * CHUNK, drive.shape[1]))
-    padded[:count] = drive
-    out = np.empty((len(padded), states))
-    held = np.tile(np.asarray(parameters, dtype=float), (CHUNK, 1))
-    x = np.array(start, dtype=float)
-    buffer, run = chain.buffer()
-    buffer.set_arg(0, memoryview(x))  # type: ignore[call-arg, arg-type]
-    if held.size:
-        buffer.set_arg(2, memoryview(held))  # type: ignore[call-arg, arg-type]
-    for first in range(0, len(padded), CHUNK):
-        part = slice(first, first + CHUNK)
-        buffer.set_arg(1, memoryview(padded[part]))  # type: ignore[call-arg, arg-type]
-        buffer.set_res(0, memoryview(out[part]))  # type: ignore[call-arg, arg-type]
-        run()
-        x[:] = out[first + CHUNK - 1]
-    return out[:count]
+def _states(q: Array, z: ca.SX, travel: ca.SX, p: ca.SX, new: ca.SX, theta: ArrayLike) -> Array:
+    """States z along one motion, from 0; after a step of the position they are ``new(z, travel, p)``."""
+    step = ca.Function("step", [z, travel, p], [ca.densify(new), ca.SX(0, 1)], {"cse": True})
+    travels = np.diff(q, prepend=q[:1])[:, None]
+    return accumulate(step, np.zeros(z.numel()), travels, theta, compiled=False)[0]
 
 
 def states_of(laws: Sequence[tuple[FrictionLaw, Sequence[float]]], q: Array, period: float) -> list[Array]:
@@ -123,8 +86,7 @@ def states_of(laws: Sequence[tuple[FrictionLaw, Sequence[float]]], q: Array, per
         for (law, theta), a in zip(laws, edges, strict=False)
         if law.memory
     ]
-    step = ca.Function("step", [z, travel, ca.SX.sym("p", 0)], [ca.densify(ca.vertcat(*new))], {"cse": True})
-    made = accumulated(step, np.zeros(int(edges[-1])), _steps(q))
+    made = _states(q, z, travel, ca.SX(0, 1), ca.vertcat(*new), ())
     return [made[:, a : a + size] for a, size in zip(edges, sizes, strict=False)]
 
 
@@ -138,15 +100,8 @@ def sensitive_states(law: FrictionLaw, theta: Array, q: Array, period: float) ->
     travel, p = ca.SX.sym("travel"), ca.SX.sym("theta", shapes)
     new = law.following(z, travel, ca.SX(period), ca.vertsplit(p))
     moved = ca.jacobian(new, z) @ ca.reshape(S, size, shapes) + ca.jacobian(new, p)
-    both = ca.densify(ca.vertcat(new, ca.vec(moved)))
-    step = ca.Function("step", [ca.vertcat(z, S), travel, p], [both], {"cse": True})
-    made = accumulated(step, np.zeros(size * (1 + shapes)), _steps(q), theta)
+    made = _states(q, ca.vertcat(z, S), travel, p, ca.vertcat(new, ca.vec(moved)), theta)
     return made[:, :size], made[:, size:].reshape(len(q), shapes, size).transpose(0, 2, 1)
-
-
-def _steps(q: Array) -> Array:
-    """Steps of the position, the first zero, shape (N, 1)."""
-    return np.diff(q, prepend=q[:1])[:, None]
 
 
 @dataclass(frozen=True)
@@ -345,15 +300,7 @@ def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTe
 def _amplitude_term(joints: tuple[JointFriction, ...], symbol: str, where: Sequence[int]) -> JointTerm:
     """The term of one amplitude, whose laws at the joints ``where`` have it."""
     meant = [a for k in where for a in joints[k].law.amplitudes if a.symbol == symbol]
-    parameter: JointParameter = replace(
-        meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant)
-    )
+    parameter = replace(meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant))
     memory = partial(_memory, joints) if any(joints[k].size for k in where) else None
-    return JointTerm(
-        f"friction_{symbol}",
-        parameter,
-        partial(_column, joints, symbol),
-        memory=memory,
-        fitted=True,
-        shapes=partial(_shapes, joints),
-    )
+    column, shapes = partial(_column, joints, symbol), partial(_shapes, joints)
+    return JointTerm(f"friction_{symbol}", parameter, column, memory=memory, fitted=True, shapes=shapes)

@@ -12,7 +12,8 @@ ten of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple, Protocol
@@ -21,23 +22,7 @@ import casadi as ca
 
 from casid.arrays import Array
 from casid.description import joint_parameters as catalogue
-from casid.description.joint_parameters import (
-    BRISTLE,
-    BRISTLE_DAMPING,
-    COULOMB,
-    CUBIC_VISCOUS,
-    LOAD,
-    LOAD_STRIBECK,
-    OFFSET,
-    SIGMOID,
-    SPRING,
-    SPRING_COSINE,
-    SPRING_SINE,
-    SQRT_VISCOUS,
-    STRIBECK,
-    VISCOUS,
-    JointParameter,
-)
+from casid.description.joint_parameters import JointParameter
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
 from casid.files import near
@@ -380,9 +365,7 @@ def friction_dictionary(
 Theta = Sequence[float | ca.SX]
 
 
-def catalogued(
-    *parameters: JointParameter, signed: Collection[JointParameter] = (), smooth: Collection[JointParameter] = ()
-) -> tuple[JointParameter, ...]:
+def catalogued(*parameters: JointParameter, signed: bool = False, smooth: bool = False) -> tuple[JointParameter, ...]:
     """Entries of the catalogue as amplitudes of a law.
 
     Parameters
@@ -390,12 +373,12 @@ def catalogued(
     parameters
         Of `casid.description.joint_parameters`.
     signed
-        Those that may be negative in this law.
+        Whether any may be negative in this law.
     smooth
-        Those whose column does not jump at standstill in this law.
+        Whether no column jumps at standstill in this law.
     """
     return tuple(
-        replace(entry, nonnegative=entry.nonnegative and entry not in signed, dry=entry.dry and entry not in smooth)
+        replace(entry, nonnegative=entry.nonnegative and not signed, dry=entry.dry and not smooth)
         for entry in parameters
     )
 
@@ -514,10 +497,7 @@ class FrictionLaw:
 
     def candidates(self, speed: float) -> list[tuple[float, ...]]:
         """Every theta of a coarse search."""
-        found: list[tuple[float, ...]] = [()]
-        for s in self.shape:
-            found = [(*theta, value * speed**s.power) for theta in found for value in s.tried]
-        return found
+        return [*itertools.product(*([value * speed**s.power for value in s.tried] for s in self.shape))]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(a.symbol for a in self.amplitudes)})"
@@ -527,14 +507,14 @@ class Linear(FrictionLaw):
     """``fv v + fc sign(v) + fo``."""
 
     name = "linear"
-    amplitudes = catalogued(VISCOUS, COULOMB, OFFSET)
+    amplitudes = catalogued(catalogue.VISCOUS, catalogue.COULOMB, catalogue.OFFSET)
 
 
 class Deadband(FrictionLaw):
     """``fv v + fc sign(v) [|v| >= w] + fo``: the sign of a velocity that is mostly noise counts as 0."""
 
     name = "deadband"
-    amplitudes = catalogued(VISCOUS, COULOMB, OFFSET)
+    amplitudes = catalogued(catalogue.VISCOUS, catalogue.COULOMB, catalogue.OFFSET)
     shape = (Shape("deadband", "rad/s", 1e-4, 0.3, 0.01, (0.002, 0.005, 0.01, 0.02, 0.04)),)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -550,7 +530,7 @@ class Smooth(FrictionLaw):
     """``fv v + fc tanh(v / w) + fo``."""
 
     name = "smooth"
-    amplitudes = catalogued(VISCOUS, COULOMB, OFFSET, smooth=[COULOMB])
+    amplitudes = catalogued(catalogue.VISCOUS, catalogue.COULOMB, catalogue.OFFSET, smooth=True)
     shape = (WIDTH,)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -571,7 +551,7 @@ class Stribeck(FrictionLaw):
     """``fv v + (fc + fs exp(-(v / vs)^2)) tanh(v / w) + fo`` (Armstrong-Helouvry et al. 1994, the jump smoothed)."""
 
     name = "stribeck"
-    amplitudes = catalogued(VISCOUS, COULOMB, STRIBECK, OFFSET, smooth=[COULOMB, STRIBECK])
+    amplitudes = catalogued(catalogue.VISCOUS, catalogue.COULOMB, catalogue.STRIBECK, catalogue.OFFSET, smooth=True)
     shape = (WIDTH, SPEED)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -585,14 +565,21 @@ class Polynomial(FrictionLaw):
     """``fv v + fc sign(v) + fq sqrt(|v|) sign(v) + f3 v^3 + fo``."""
 
     name = "polynomial"
-    amplitudes = catalogued(VISCOUS, COULOMB, SQRT_VISCOUS, CUBIC_VISCOUS, OFFSET, signed=[VISCOUS, COULOMB])
+    amplitudes = catalogued(
+        catalogue.VISCOUS,
+        catalogue.COULOMB,
+        catalogue.SQRT_VISCOUS,
+        catalogue.CUBIC_VISCOUS,
+        catalogue.OFFSET,
+        signed=True,
+    )
 
 
 class Sigmoid(FrictionLaw):
     """``fp (1 / (1 + exp(-s (v + v0))) - 1 / (1 + exp(-s v0)))`` (Gaz et al. 2019, eq. 25)."""
 
     name = "sigmoid"
-    amplitudes = catalogued(SIGMOID)
+    amplitudes = catalogued(catalogue.SIGMOID)
     shape = (
         Shape("slope", "s/rad", 0.5, 1e3, 10.0, (3.0, 6.0, 12.0, 25.0, 50.0), power=-1),
         Shape("shift", "rad/s", -1.0, 1.0, 0.0, (-0.1, -0.03, 0.0, 0.03, 0.1)),
@@ -608,14 +595,14 @@ class Offset(FrictionLaw):
     """``fo``, a constant torque beside a law that has none."""
 
     name = "offset"
-    amplitudes = catalogued(OFFSET)
+    amplitudes = catalogued(catalogue.OFFSET)
 
 
 class Load(FrictionLaw):
     """``fl |tau_load| sign(v)``, beside another law; the load is the torque of the links (Hamon et al. 2010)."""
 
     name = "load"
-    amplitudes = catalogued(LOAD)
+    amplitudes = catalogued(catalogue.LOAD)
     loaded = True
 
 
@@ -623,7 +610,7 @@ class LoadStribeck(FrictionLaw):
     """``(fl + fls exp(-(v / vl)^2)) |tau_load| sign(v)``, beside another law: load raises both parts of Stribeck's."""
 
     name = "loadstribeck"
-    amplitudes = catalogued(LOAD, LOAD_STRIBECK)
+    amplitudes = catalogued(catalogue.LOAD, catalogue.LOAD_STRIBECK)
     shape = (Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
     loaded = True
 
@@ -637,7 +624,7 @@ class Spring(FrictionLaw):
     """``ks q + kss sin q + ksc cos q``, beside a friction law."""
 
     name = "spring"
-    amplitudes = catalogued(SPRING, SPRING_SINE, SPRING_COSINE)
+    amplitudes = catalogued(catalogue.SPRING, catalogue.SPRING_SINE, catalogue.SPRING_COSINE)
 
 
 #: Distance over which friction builds up; 63 % of it after one reach.
@@ -664,7 +651,7 @@ class Dahl(FrictionLaw):
     """
 
     name = "dahl"
-    amplitudes: tuple[JointParameter, ...] = catalogued(VISCOUS, BRISTLE, OFFSET)
+    amplitudes: tuple[JointParameter, ...] = catalogued(catalogue.VISCOUS, catalogue.BRISTLE, catalogue.OFFSET)
     shape: tuple[Shape, ...] = (REACH,)
     memory = 1
 
@@ -686,7 +673,7 @@ class LuGre(Dahl):
     """
 
     name = "lugre"
-    amplitudes = catalogued(VISCOUS, BRISTLE, BRISTLE_DAMPING, OFFSET)
+    amplitudes = catalogued(catalogue.VISCOUS, catalogue.BRISTLE, catalogue.BRISTLE_DAMPING, catalogue.OFFSET)
     shape = (COARSE_REACH, *LEVEL)
     memory = 2
 
