@@ -169,18 +169,14 @@ class Dataset:
                 wanted = (len(t), value.shape[0] if turned and name == "q" else max(n, 1))
                 hint = f": it is transposed, give {name}.T, one row a sample" if turned else ", as t and q have"
                 raise DatasetError(f"{self.name}: {name} has shape {value.shape}; expected {wanted}{hint}")
-            bad = np.argwhere(~np.isfinite(value))
-            if len(bad):
+            off = np.argwhere(~(np.abs(value) <= LARGEST))  # NaN is off too
+            if len(off):
+                sample, joint = off[0]
+                wrong = value[sample, joint]
+                fault = f"{wrong:.3g}, which no robot does" if np.isfinite(wrong) else "not a finite number"
                 raise DatasetError(
-                    f"{self.name}: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number "
-                    f"({len(bad)} in all); drop these samples first"
-                )
-            huge = np.argwhere(np.abs(value) > LARGEST)
-            if len(huge):
-                sample, joint = huge[0]
-                raise DatasetError(
-                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {value[sample, joint]:.3g}, which "
-                    f"no robot does ({len(huge)} in all); drop these samples first"
+                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {fault} ({len(off)} in all); drop "
+                    "these samples first"
                 )
             _freeze(self, name, value)
         if self.mask is not None:
