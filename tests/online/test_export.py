@@ -15,17 +15,11 @@ from casid.dynamics.terms import GEAR_FRICTION
 from casid.errors import ExportError
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
 from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, export_online
-from casid.testing import plausible, recorded
+from casid.testing import TERMS, plausible, recorded
 from tests.helpers import needs_compiler, run
+from tests.online.conftest import BODY, carrying
 
-TERMS = ("viscous", "coulomb", "offset")
-BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 STRICT = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
-
-
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return Model(casid.load_robot("kuka_iiwa"), TERMS)
 
 
 class Exported:
@@ -97,9 +91,7 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
 @pytest.mark.slow
 @needs_compiler
 def test_the_exported_load_estimator_does_the_same(model, tmp_path):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
-    t, q, dq, ddq, tau, pi = recorded(model, 300, load)
-    pi[list(model.link_columns[-1])] -= load
+    t, q, dq, ddq, tau, pi = carrying(model, 300)
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     exported = Exported(online, tmp_path / "c", "load_online")
     assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
@@ -205,8 +197,7 @@ def test_the_command_line_writes_either_estimator(tmp_path, kind):
 @pytest.mark.parametrize("steps", [1, 6, 7])
 def test_estimates_that_are_cut_short_say_so_and_go_on(model, tmp_path, steps):
     load = to_standard(3.0, [0.05, -0.1, 0.08], np.diag([0.02, 0.015, 0.01]))
-    t, q, dq, ddq, tau, pi = recorded(model, 300, load)
-    pi[list(model.link_columns[-1])] -= load
+    t, q, dq, ddq, tau, pi = carrying(model, 300, load)
     online = OnlineLoad(model, pi, np.full(model.n, 20.0), to_standard(0.05, [0, 0, 0.05], np.diag([1e-4] * 3)))
     exported = Exported(online, tmp_path / "c", "load", STRICT)
     codes = []
