@@ -207,6 +207,13 @@ class FreeRuns:
         made.known, made.parameters = _parameters(self.robot, servo)
         return made
 
+    def holding(self, kind: str, joints: Sequence[int] | Array, values: Array | float) -> FreeRuns:
+        """The same with known values of a kind at some joints."""
+        made = copy(self)
+        made.known = self.known.copy()
+        made.known[joints, KINDS.index(kind)] = values
+        return made
+
     def thinned(self, seconds: float, each: bool = True) -> FreeRuns:
         """The same with about so many seconds of pieces, some of every recording (``each``) or of all together."""
         every = max(1, round(self.seconds / seconds))
