@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -55,6 +54,7 @@ def loss_of(model, data, name):
     return TorqueLoss(model, data, symmetric=parametrisation(name).symmetric)
 
 
-@pytest.fixture(name="loss_of")
-def fixture_of_loss_of() -> Callable[..., Any]:
-    return loss_of
+def differences(value: Callable[[np.ndarray], float], x: np.ndarray, places: Sequence[int]) -> np.ndarray:
+    """Central differences of a function at some places of its argument."""
+    steps = 1e-6 * np.maximum(1.0, np.abs(x)) * np.eye(len(x))
+    return np.array([(value(x + steps[i]) - value(x - steps[i])) / (2 * steps[i, i]) for i in places])
