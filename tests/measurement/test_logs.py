@@ -36,6 +36,12 @@ def options(found: Proposal) -> list[str]:
     return [one.option for one in found.questions]
 
 
+def same(made: Dataset, data: Dataset) -> None:
+    """Times, positions and torques are those that were written."""
+    for name, off in (("t", 1e-9), ("q", 1e-7), ("tau", 1e-6)):
+        np.testing.assert_allclose(getattr(made, name), getattr(data, name), atol=off)
+
+
 def read(log: Path, robot: Robot, answers: Answers | None = None) -> Dataset:
     """The recording as the TOML of a proposal describes it."""
     found = propose(log, robot, answers)
@@ -61,10 +67,8 @@ def test_a_clear_log_is_a_recording(arm: Arm, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [log]
     text = propose(log, robot).settings["text"]
     assert (text["encoding"], text["separator"], text["decimal"]) == ("cp1252", ";", ",")
-    for made in (direct, read(log, robot)):
-        np.testing.assert_allclose(made.t, data.t, atol=1e-9)
-        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
-        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+    same(direct, data)
+    same(read(log, robot), data)
     settings, checks = Processing(cutoff=5.0), Checks(folds=0, verdict=False)
     result = casid.identify(robot, log, processing=settings, model=ModelOptions(terms=("viscous",)), checks=checks)
     assert any("log.csv is read as" in note for note in result.notes)
@@ -188,10 +192,8 @@ def test_names_of_recorders_are_read(
     q = np.rad2deg(data.q) if unit == "deg" else data.q
     names = [time, *(name.format(k) for name in (position, torque) for k in (1, 2))]
     log = table(tmp_path / "log.csv", names, data.t, q, data.tau)
-    for made in (read_log(log, robot), read(log, robot)):
-        np.testing.assert_allclose(made.t, data.t, atol=1e-9)
-        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
-        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+    same(read_log(log, robot), data)
+    same(read(log, robot), data)
 
 
 @pytest.mark.claim("a joint whose name has a word for a signal in it is found by its whole name")
@@ -201,9 +203,7 @@ def test_joints_are_found_by_their_names(arm: Arm, tmp_path: Path) -> None:
         own = replace(robot, joints=tuple(replace(j, name=n) for j, n in zip(robot.joints, names, strict=True)))
         heads = [f"{n.removesuffix('_joint')}_{s}" for s in ("position_deg", "torque") for n in reversed(names)]
         log = table(tmp_path / "log.csv", ["t", *heads], data.t, np.rad2deg(data.q[:, ::-1]), data.tau[:, ::-1])
-        made = read(log, own)
-        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
-        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+        same(read(log, own), data)
 
 
 def test_columns_that_a_user_names(arm: Arm, tmp_path: Path) -> None:
@@ -241,9 +241,7 @@ def test_columns_without_names_are_those_that_fit_the_dynamics(arm: Arm, tmp_pat
     parts = [data.q, np.gradient(data.q, data.t, axis=0), data.tau]
     rows = np.column_stack([data.t, *(parts[k] for k in order)])
     np.savetxt(tmp_path / "log.txt", rows, delimiter=" ", fmt="%.9g")
-    made = read(tmp_path / "log.txt", robot)
-    np.testing.assert_allclose(made.q, data.q, atol=1e-8)
-    np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+    same(read(tmp_path / "log.txt", robot), data)
     rows[:, 1:] = np.random.default_rng(0).normal(size=rows[:, 1:].shape)
     np.savetxt(tmp_path / "log.txt", rows, delimiter=" ", fmt="%.9g")
     assert {"--columns q=", "--columns tau="} <= set(options(propose(tmp_path / "log.txt", robot)))
