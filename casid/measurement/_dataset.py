@@ -194,10 +194,9 @@ class Dataset:
         return len(self.t)
 
     def __repr__(self) -> str:
-        rate = f" at {1.0 / self.period:.4g} Hz" if self.period else ""
         held = ", ".join(name for name in (*_JOINT_ARRAYS, "mask") if getattr(self, name) is not None)
-        seconds = self.t[-1] - self.t[0]
-        return f"Dataset({self.name}: {len(self)} samples of {self.n} joints, {seconds:.4g} s{rate}; {held})"
+        seconds, rate = self.t[-1] - self.t[0], 1.0 / self.period
+        return f"Dataset({self.name}: {len(self)} samples of {self.n} joints, {seconds:.4g} s at {rate:.4g} Hz; {held})"
 
     @property
     def n(self) -> int:
@@ -213,7 +212,7 @@ class Dataset:
     def period(self) -> float:
         """Median time between samples [s], repeated stamps left out."""
         steps = np.diff(self.t)
-        return float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+        return float(np.median(steps[steps > 0]))
 
     def rows(self, which: slice | ArrayLike, step: str) -> Dataset:
         """The samples ``which`` (a slice, indices or booleans), with a note of what was done."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, Array
 from casid.errors import DatasetError
+from casid.evidence import white_sd
 from casid.measurement._dataset import Dataset, FullRate
 from casid.measurement._defects import (
     MOST_LOST,
@@ -25,7 +26,6 @@ from casid.measurement._defects import (
     moving_joints,
     standing_joints,
     treated,
-    white_noise,
 )
 from casid.measurement._low_pass import LowPass, choose_cutoff
 
@@ -198,28 +198,21 @@ def measured_is_better(data: Dataset, cutoff: float | None, rate: float) -> bool
     rate
         [Hz]
     """
-    if data.dq is None:
+    moves = moving_joints(data.q)
+    if data.dq is None or not moves.any():
         return False
     band = rate / 2 if cutoff is None else cutoff
-    moves = moving_joints(data.q)
-    if not moves.any():
-        return False
-    quieter, apart = [], []
-    for q, v in zip(data.q[:, moves].T, data.dq[:, moves].T, strict=True):
-        quieter.append(white_noise(v) / max(2 * np.pi * band * white_noise(q) / np.sqrt(3.0), np.finfo(float).tiny))
-        apart.append(_apart(q, v, band, rate))
-    return bool(np.median(quieter) < 1.0 and np.median(apart) <= AGREES)
-
-
-def _apart(q: Array, v: Array, band: float, rate: float) -> float:
-    """Distance of the measured velocity from the differences below the cut-off, over the velocity."""
-    differences = np.gradient(q) * rate
-    pair = np.stack([differences, v], axis=1)
+    q, dq = data.q[:, moves], data.dq[:, moves]
+    noise = 2 * np.pi * band * white_sd(q, 4) / np.sqrt(3.0)
+    quieter = white_sd(dq, 4) / np.maximum(noise, np.finfo(float).tiny)
+    pair = np.stack([np.gradient(q, axis=0) * rate, dq], axis=1)
     if band < rate / 2:
         pair = LowPass(band, 4, rate, 0)(pair)
-    inner = slice(len(q) // 20, len(q) - len(q) // 20)
-    size = float(np.linalg.norm(pair[inner, 0]))
-    return float(np.linalg.norm(pair[inner, 0] - pair[inner, 1])) / size if size else np.inf
+    differences, measured = np.moveaxis(pair[len(q) // 20 : len(q) - len(q) // 20], 1, 0)
+    size = np.linalg.norm(differences, axis=0)
+    away = np.linalg.norm(differences - measured, axis=0)
+    apart = np.divide(away, size, out=np.full(len(size), np.inf), where=size > 0)
+    return bool(np.median(quieter) < 1.0 and np.median(apart) <= AGREES)
 
 
 #: Samples kept for each period of the cut-off frequency, where the number is chosen.
