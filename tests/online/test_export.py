@@ -22,13 +22,24 @@ from tests.online.conftest import BODY, carrying
 STRICT = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
 
 
+def said(folder: Path, *command: str) -> str:
+    """What a command that succeeds prints."""
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def example(folder: Path, flags: str) -> str:
+    """What the compiled example prints."""
+    said(folder, "make", f"CFLAGS={flags}", "example")
+    return said(folder, "./example")
+
+
 class Exported:
     """An exported estimator, compiled and loaded; without flags, as its Makefile compiles it."""
 
     def __init__(self, online: Online | OnlineLoad, folder: Path, name: str, flags: str | None = None) -> None:
         export_online(online, folder, name)
         options = [] if flags is None else [f"CFLAGS={flags}"]
-        subprocess.run(["make", *options, f"lib{name}.so"], cwd=folder, check=True, capture_output=True)
+        said(folder, "make", *options, f"lib{name}.so")
         self.library, self.name = ctypes.CDLL(str(folder / f"lib{name}.so")), name
         self.state = (ctypes.c_double * 400_000)()
         self.library[f"{name}_init"](self.state)
@@ -70,12 +81,8 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
     flags = "-std=c99 -O2 -Wall -Wextra -Wpedantic -Werror"
     exported = Exported(online, tmp_path / "c", "arm_online", flags)
-    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True)
-    assert (
-        "within" in subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
-    )
-    tested = subprocess.run(["make", f"CFLAGS={flags}", "test"], cwd=tmp_path / "c", capture_output=True, text=True)
-    assert tested.returncode == 0 and "passed" in tested.stdout, tested.stdout + tested.stderr
+    assert "within" in example(tmp_path / "c", flags)
+    assert "passed" in said(tmp_path / "c", "make", f"CFLAGS={flags}", "test")
     text = (tmp_path / "c" / "arm_online.h").read_text()
     assert "malloc" not in text + (tmp_path / "c" / "arm_online.c").read_text()
     exported.take(q, dq, ddq, tau)
@@ -94,7 +101,7 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     t, q, dq, ddq, tau, pi = carrying(model, 300)
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     exported = Exported(online, tmp_path / "c", "load_online")
-    assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
+    said(tmp_path / "c", "make", "test")
     core = tmp_path / "c" / "online_core.h"  # a broken estimator does not pass its own test
     whole = core.read_text()
     core.write_text(whole.replace("+=", "-=", 1))
@@ -187,9 +194,7 @@ def test_the_command_line_writes_either_estimator(tmp_path, kind):
     arguments = ["export", "kuka_iiwa", "--online", kind, "--out", tmp_path / "c"]
     run(*arguments, code=2)  # says that it needs the deviation
     run(*arguments, "--deviation", 0.3, *(["--parameters", tmp_path / "own.json"] if kind == "load" else []))
-    subprocess.run(["make", f"CFLAGS={STRICT}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
-    out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
-    assert "within" in out
+    assert "within" in example(tmp_path / "c", STRICT)
 
 
 @needs_compiler
