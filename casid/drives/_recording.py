@@ -253,10 +253,8 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
         torque = torque[:, which]
     known, gain, notes = ({}, float(gain), ()) if described else _gains(table, q.shape[1], where)
     if is_unsigned(found, options):
-        notes = (
-            *notes,
-            f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)",
-        )
+        unused = f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)"
+        notes = (*notes, unused)
     if gone := [f"{joint} (moves by {np.ptp(q[:, k]):.2g})" for k, joint in enumerate(joints) if k not in which]:
         notes = (*notes, f"{where}: columns left out: {listed(gone)}")
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), gain,

@@ -35,9 +35,8 @@ def recordings(robot, count=3, seconds=14.0, **changes):
 
 def identified(robot, data, options=QUICK, profile=(), **unknown):
     """Two gains and viscous frictions, or what else is unknown."""
-    return identify_from_commands(
-        robot, data, Servo(**{**SMOOTH, "viscous": FREE, **unknown}), options, profile=profile
-    )
+    servo = Servo(**{**SMOOTH, "viscous": FREE, **unknown})
+    return identify_from_commands(robot, data, servo, options, profile=profile)
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +164,8 @@ def test_correlated_errors_widen_the_intervals(arm):
         red[k] = 0.9 * red[k - 1] + np.sqrt(1 - 0.9**2) * white[k]
     clean = motion(arm, 20.0, noise=0.0)
     options = replace(QUICK, longest=99.0)  # one piece: nothing but the errors' own correlation shows it
-    wide, narrow = (
-        deviations(identified(arm, [replace(clean, q=clean.q + e)], options, kp=FREE)) for e in (red, white)
-    )
+    noisy = [[replace(clean, q=clean.q + e)] for e in (red, white)]
+    wide, narrow = (deviations(identified(arm, data, options, kp=FREE)) for data in noisy)
     assert np.all(wide / narrow > 2.0) and np.all(wide / narrow < 6.0)
 
 

@@ -32,10 +32,8 @@ def truth(model) -> np.ndarray:
 @pytest.fixture(scope="module")
 def run(model, truth):
     reference = Sine(np.zeros(2), np.array([0.8, 0.6]), np.array([0.4, 0.7]), 4.0)
-    return simulate(
-        Plant(model, truth), PD(np.array([40.0, 30.0]), np.array([8.0, 5.0])), reference, 4.0, rate=100.0,
-        integrator=RungeKutta4(0.01),
-    )  # fmt: skip
+    law = PD(np.array([40.0, 30.0]), np.array([8.0, 5.0]))
+    return simulate(Plant(model, truth), law, reference, 4.0, rate=100.0, integrator=RungeKutta4(0.01))
 
 
 @pytest.fixture(scope="module")

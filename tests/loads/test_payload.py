@@ -205,10 +205,8 @@ def test_intervals_grow_with_the_error_of_the_robot_and_of_the_model(model, trut
     exact = payload(model, with_load, parameters=truth)
     assert any("count as exact" in note for note in exact.notes)
     assert np.ptp(exact.intervals["m"]) < widths[0.05] < widths[1.0]
-    creeping = replace(
-        with_load, tau=with_load.tau + 0.4 * np.sign(with_load.dq) * np.exp(-((with_load.dq / 0.3) ** 2))
-    )
-    mistaken = payload(model, creeping, parameters=truth)
+    creep = 0.4 * np.sign(with_load.dq) * np.exp(-((with_load.dq / 0.3) ** 2))
+    mistaken = payload(model, replace(with_load, tau=with_load.tau + creep), parameters=truth)
     assert np.ptp(mistaken.intervals["m"]) > 2 * np.ptp(exact.intervals["m"])
     with pytest.raises(DatasetError, match="information of"):
         payload(model, with_load, parameters=truth, information=(np.eye(3), np.ones(3)))

@@ -61,9 +61,8 @@ def test_a_clear_log_is_a_recording(arm: Arm, tmp_path: Path) -> None:
     with pytest.raises(DatasetError):
         read_dataset(log)
     direct = read_log(log, robot, columns=None)
-    assert (
-        "log.csv is read as its names and the robot's dynamics say (positions: A1_Ist [°] ... A2_" in direct.notes[-1]
-    )
+    said = "log.csv is read as its names and the robot's dynamics say (positions: A1_Ist [°] ... A2_"
+    assert said in direct.notes[-1]
     assert list(tmp_path.iterdir()) == [log]
     text = propose(log, robot).settings["text"]
     assert (text["encoding"], text["separator"], text["decimal"]) == ("cp1252", ";", ",")
@@ -86,9 +85,8 @@ def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) ->
     assert "casid import" not in str(caught.value)
     twice = ["t", "a_q1", "a_q2", "b_q1", "b_q2", "tau1", "tau2"]
     log = table(tmp_path / "twice.csv", twice, data.t, data.q, data.q + 1e-3, data.tau)
-    with pytest.raises(
-        DatasetError, match=r"answer by --columns q= of `casid import .*twice.csv .*which are the posit"
-    ):
+    asked = r"answer by --columns q= of `casid import .*twice.csv .*which are the posit"
+    with pytest.raises(DatasetError, match=asked):
         read_log(log, robot)
     noise = replace(data, tau=np.random.default_rng(0).normal(size=data.q.shape))
     log = german_log(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")

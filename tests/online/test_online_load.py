@@ -109,9 +109,7 @@ def test_what_a_joints_scale_does_to_the_load_is_what_is_stated(model, forgettin
     without, loaded = (model.inverse_dynamics(q, dq, ddq, p) for p in (free, own))
 
     def estimator(scales: np.ndarray) -> OnlineLoad:
-        online = OnlineLoad(
-            model, free, np.full(model.n, 5.0), BODY, forgetting=forgetting, errors=TorqueErrors(gain=0.05)
-        )
+        online = OnlineLoad(model, free, np.full(model.n, 5.0), BODY, forgetting, errors=TorqueErrors(gain=0.05))
         online.update(q, dq, ddq, without + (loaded - without) * scales, t)
         return online
 
@@ -129,9 +127,8 @@ def test_after_a_gap_residuals_do_not_speak_of_those_before_it(model):
     """The correlation is that of samples a period apart: the first one after a gap counts as the first one of all."""
     t, q, dq, ddq, tau, pi = recorded(model, 200)
     apart = np.where(np.arange(200) >= 100, t + 10.0, t)
-    whole, first, second = (
-        OnlineLoad(model, pi, np.full(model.n, 10.0), BODY, errors=TorqueErrors(correlation=0.5)) for _ in range(3)
-    )
+    weights, errors = np.full(model.n, 10.0), TorqueErrors(correlation=0.5)
+    whole, first, second = (OnlineLoad(model, pi, weights, BODY, errors=errors) for _ in range(3))
     whole.update(q, dq, ddq, tau, apart)
     first.update(q[:100], dq[:100], ddq[:100], tau[:100], t[:100])
     second.update(q[100:], dq[100:], ddq[100:], tau[100:], t[100:])
