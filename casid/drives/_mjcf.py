@@ -134,9 +134,8 @@ def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[
     spare = [one for ones in own.values() for one in ones[1:]]
     gone = {one.get("name") for one in spare}
     for k, name in enumerate(names):
-        kp, kd, bias, limit, offset, duty, emf, viscous = (
-            float(table[key][k]) for key in ("kp", "kd", "bias", "limit", "offset", "duty", "back_emf", "viscous")
-        )
+        attributes = ("kp", "kd", "bias", "limit", "offset", "duty", "back_emf", "viscous")
+        kp, kd, bias, limit, offset, duty, emf, viscous = (float(table[key][k]) for key in attributes)
         damping, top = setting * kd + emf, min(limit, efforts[k])
         if kp * duty < top:
             joints[name].set("damping", number(viscous + damping))

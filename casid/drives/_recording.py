@@ -132,10 +132,8 @@ class CommandRecording:
         return len(self.t)
 
     def __repr__(self) -> str:
-        return (
-            f"CommandRecording({self.name}: {len(self)} samples of {self.n} joints, {self.t[-1] - self.t[0]:.4g} s at "
-            f"{1 / self.period:.4g} Hz)"
-        )
+        span, rate = f"{self.t[-1] - self.t[0]:.4g} s", f"{1 / self.period:.4g} Hz"
+        return f"CommandRecording({self.name}: {len(self)} samples of {self.n} joints, {span} at {rate})"
 
     @property
     def n(self) -> int:

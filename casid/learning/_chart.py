@@ -126,10 +126,8 @@ class Chart:
         """Names of the links that no body can have, with an asymmetric inertia or without full consistency."""
         standard = self.standard(parameters)[0].reshape(self.n, 10)
         symmetric = self.symmetric(parameters)
-        names = (link.name for link in self.model.robot.links)
-        return tuple(
-            name for name, ten in zip(names, standard, strict=True) if not symmetric or not consistency(ten).full
-        )
+        bodies = [symmetric and consistency(ten).full for ten in standard]
+        return tuple(link.name for link, body in zip(self.model.robot.links, bodies, strict=True) if not body)
 
     def metric(self, theta: Array) -> Array:
         """Pullback of the affine-invariant metric of bodies, shape (size, size).

@@ -350,9 +350,8 @@ class LoadStack:
             chosen = [k for k, (loaded, _) in enumerate(parts) if loaded is kind]
             if len(chosen) >= 3:
                 rest = [np.vstack([before[k], after[len(parts) - 1 - k]]) for k in chosen]
-                found.append(
-                    np.array([least_norm(*self._own(np.asarray(np.linalg.qr(rows, mode="r")))) for rows in rest])
-                )
+                factors = [np.asarray(np.linalg.qr(rows, mode="r")) for rows in rest]
+                found.append(np.array([least_norm(*self._own(R)) for R in factors]))
         return found
 
     def errors(self, x: Array) -> tuple[float, float]:

@@ -120,10 +120,7 @@ def _each(
     beta = scaled_least_squares(np.vstack(columns), np.concatenate(torques) - np.concatenate(known))[0]
     for _ in range(STEPS):
         inner = [A @ beta + k for A, k in zip(columns, known, strict=True)]
-        slopes = [np.zeros((len(k), n)) for k in known]
-        for j in range(n):
-            slopes[j][:, j] = inner[j]
-        J = np.vstack([np.column_stack([h[j] * columns[j], slopes[j]]) for j in range(n)])
+        J = np.vstack([np.column_stack([h[j] * columns[j], np.outer(inner[j], np.eye(n)[j])]) for j in range(n)])
         left = np.concatenate([torques[j] - h[j] * inner[j] for j in range(n)])
         step, spread = scaled_least_squares(J, left)
         beta, h = beta + step[:width], h + step[width:]

@@ -222,9 +222,8 @@ def explained(robot: Robot, t: Array, q: Array, tau: Array) -> Explained | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            data = prepare(
-                Dataset(t, q, tau), Processing(velocity="differentiate", filter_columns=False, defects=False, every=1)
-            )
+            settings = Processing(velocity="differentiate", filter_columns=False, defects=False, every=1)
+            data = prepare(Dataset(t, q, tau), settings)
     except DatasetError:
         return None
     assert data.dq is not None and data.ddq is not None

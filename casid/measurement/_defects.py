@@ -212,9 +212,8 @@ def defect_notes(name: str, defects: Sequence[Defect], reach: float, joints: Seq
         of = sorted({one.joint for one in own if one.joint is not None})
         who = "all joints" if len(of) < len({one.joint for one in own}) else _listed(of, joints)
         spans = sorted((float(a), float(b)) for one in own for a, b in one.spans)
-        where = ", ".join(
-            f"{round(a, 2):.14g} to {round(b, 2):.14g} s" for a, b in dict.fromkeys(spans[:3])
-        ) + " ..." * (len(spans) > 3)
+        shown = [f"{round(a, 2):.14g} to {round(b, 2):.14g} s" for a, b in dict.fromkeys(spans[:3])]
+        where = ", ".join(shown) + " ..." * (len(spans) > 3)
         count = sum(one.samples for one in own)
         what = "sample" if who == "all joints" else "torque sample"  # of several joints: each one's own
         numbers = [f"{key} {value:.4g}" for one in own for key, value in one.values.items()][:3]

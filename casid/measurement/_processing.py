@@ -432,9 +432,8 @@ class Processing:
             "velocity": self.velocity == "measured",
             "acceleration": self.acceleration == "measured",
         }
-        with_columns = (
-            ", and the columns of the regressor with it" if self.torque_cutoff and self.filter_columns else ""
-        )
+        both = bool(self.torque_cutoff and self.filter_columns)
+        with_columns = ", and the columns of the regressor with it" * both
         reason = f" ({self.cutoff_reason})" if self.cutoff_reason else ""
         again = f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""
         dq = "as measured" if motion["velocity"] else "central differences of the filtered position"

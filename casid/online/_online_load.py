@@ -165,7 +165,7 @@ class OnlineLoad(Estimator):
         self._recent = RecentSamples(maxlen=round(self._longest))
         # until the detector knows what is usual, all samples are kept, so that a change is found afterwards
         self._early: RecentSamples | None = RecentSamples(maxlen=round(self.detector.learning) + 1)
-        self._looks, self.since = 0, -np.inf
+        self._looks, self._looked, self.since = 0, 0, -np.inf
         self.changes: list[float] = []
         self._columns = list(model.link_columns[-1])
         self.noise = ResidualNoise(model.n)
@@ -240,9 +240,7 @@ class OnlineLoad(Estimator):
         """
         before, own = (recent or self._recent).new()
         both = before.updated(own.R, own.rho)
-        one, old, new = (
-            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last) for part in (both, before, own)
-        )
+        one, old, new = map(self._solve, (both, before, own))
         gain = (one.objective + both.rest) - (old.objective + before.rest) - new.objective
         usual = self._usual.variance
         left = new.data + own.rest - own.count * usual
@@ -289,7 +287,7 @@ class OnlineLoad(Estimator):
         if self._usual is self.noise:
             self._plain = self.information
         if abs(self.information.count - self._judged) > REFRESH * self._judged:
-            self._last = self._solve().x
+            self._last = self._solve(self.information).x
             self._judged = self.information.count
 
     def estimate(self, iterations: int = 100) -> LoadEstimate:
@@ -299,7 +297,7 @@ class OnlineLoad(Estimator):
         change; one that is found is among ``changes``, and the estimate is that of the samples since.
         """
         self._looked_back(self.time)
-        found = self._solve(checked_iterations(iterations))
+        found = self._solve(self.information, checked_iterations(iterations))
         self._last = found.x
         p = self.information.estimate
         covariance = self._covariance(p)
@@ -315,10 +313,8 @@ class OnlineLoad(Estimator):
             covariance = covariance + u @ u.T
         return covariance
 
-    def _solve(self, iterations: int = 100) -> Entropic:
-        return entropic_estimate(
-            self.information.R, self.information.rho, self.plausible, self.mu, self._last, iterations
-        )
+    def _solve(self, part: Information, iterations: int = 100) -> Entropic:
+        return entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, iterations)
 
 
 @dataclass
