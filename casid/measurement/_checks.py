@@ -51,16 +51,12 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
         As `check_columns`.
     """
     dataset = check_columns(dataset, robot)
-    found = _reversed(dataset, robot)
+    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
+    found = [one for one in _reversed(dataset, robot) if one.joint not in known]
     against = [f"'{robot.coordinates[one.joint].name}'" for one in found if one.joint is not None]
     why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
     notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
-    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
-    return replace(
-        dataset,
-        notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)),
-        defects=(*dataset.defects, *(one for one in found if one.joint not in known)),
-    )
+    return replace(dataset, notes=(*dataset.notes, *notes), defects=(*dataset.defects, *found))
 
 
 def check_columns(dataset: Dataset, robot: Robot) -> Dataset:

@@ -54,9 +54,8 @@ def even_clock(columns: Sequence[Array]) -> int | None:
             continue
         steps = np.diff(column)
         middle = float(np.median(steps)) if len(steps) else 0.0
-        if middle > 0 and (np.rint(steps / middle) == 1).mean() > _EVEN:
-            if not (middle == 1.0 and np.all(steps == 1.0)):
-                found.append(k)
+        if middle > 0 and (np.rint(steps / middle) == 1).mean() > _EVEN and not np.all(steps == 1.0):
+            found.append(k)
     return found[0] if len(found) == 1 else None
 
 
@@ -94,8 +93,6 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
 
 def clock_of(cells: Any, where: str) -> Array | None:
     """Seconds of a column of times of day; ``None`` for other texts."""
-    if not any(":" in str(cell) for cell in cells[:3]):
-        return None
     try:
         return clock_seconds(cells, where)
     except DatasetError:
