@@ -19,17 +19,10 @@ from casid.files import parse_toml
 from casid.identification import Checks, ModelOptions
 from casid.measurement import Answers, Dataset, Processing, Proposal, propose, read_dataset, read_log
 from tests.helpers import run
-from tests.measurement.conftest import german_log
+from tests.measurement.conftest import german_log, written
 
 Arm = tuple[Robot, Dataset]
 CLEAR = "Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment"
-
-
-def table(path: Path, names: Sequence[str], *columns: Any) -> Path:
-    """A plain csv."""
-    header = ",".join(names)
-    np.savetxt(path, np.column_stack(columns), delimiter=",", header=header, comments="", fmt="%.9g")
-    return path
 
 
 def options(found: Proposal) -> list[str]:
@@ -84,7 +77,7 @@ def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) ->
         read_log(german_log(tmp_path / "named.csv", data, names=CLEAR), robot, columns={"tau": "A1_Moment"})
     assert "casid import" not in str(caught.value)
     twice = ["t", "a_q1", "a_q2", "b_q1", "b_q2", "tau1", "tau2"]
-    log = table(tmp_path / "twice.csv", twice, data.t, data.q, data.q + 1e-3, data.tau)
+    log = written(tmp_path / "twice.csv", twice, data.t, data.q, data.q + 1e-3, data.tau)
     asked = r"answer by --columns q= of `casid import .*twice.csv .*which are the posit"
     with pytest.raises(DatasetError, match=asked):
         read_log(log, robot)
@@ -97,14 +90,14 @@ def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) ->
 def test_a_log_with_an_odd_name_of_a_column_is_described_by_valid_toml(arm: Arm, tmp_path: Path, name: str) -> None:
     robot, data = arm
     names = ["t", "q_1", "q_2", "tau_1", "tau_2", name]
-    log = table(tmp_path / "log.csv", names, data.t, data.q, data.tau, data.t)
+    log = written(tmp_path / "log.csv", names, data.t, data.q, data.tau, data.t)
     read = parse_toml(propose(log, robot, Answers({"q": "2-3", "tau": "4-5"})).toml(), "log.toml", DatasetError)
     assert read["columns"]["q"] == ["q_1", "q_2"]
 
 
 def test_a_question_shows_a_name_as_it_is(tmp_path: Path) -> None:
     """What a terminal would take for markup is printed."""
-    log = table(tmp_path / "log.csv", ["a[/x]", "b[/x]", "c[/x]"], *np.random.default_rng(0).normal(size=(3, 200)))
+    log = written(tmp_path / "log.csv", ["a[/x]", "b[/x]", "c[/x]"], *np.random.default_rng(0).normal(size=(3, 200)))
     said = run("import", log, "spatial_2r", "--out", tmp_path / "log.toml", code=2)
     assert "[/x]" in said[said.index("Open:") :]
 
@@ -128,7 +121,7 @@ def test_what_is_no_log_keeps_its_message(arm: Arm, tmp_path: Path) -> None:
 def test_joints_that_a_log_does_not_have_are_to_be_locked(arm: Arm, tmp_path: Path) -> None:
     _, data = arm
     names = ["Zeit [s]", "axis1 [rad]", "axis2 [rad]", "torque1 [Nm]", "torque2 [Nm]", "state"]
-    log = table(tmp_path / "log.csv", names, data.t, data.q, data.tau, 0 * data.t)
+    log = written(tmp_path / "log.csv", names, data.t, data.q, data.tau, 0 * data.t)
     with pytest.raises(DatasetError, match=r"3 joints, the log positions of 2 .*: --lock joint3\?") as caught:
         read_log(log, load_robot("three_link"))
     assert str(caught.value).count("axis1") == 1
@@ -157,7 +150,7 @@ def test_names_state_signal_role_joint_and_unit(
     names = [name.format(k) for pair in (positions, torques) for name in reversed(pair) for k in (2, 1)]
     q = data.q[:, ::-1] * (180 / np.pi if unit == "deg" else 1.0)
     other = 0.9 * q + 0.1 * np.sin(3 * data.t)[:, None]
-    log = table(tmp_path / "log.csv", ["time", *names], data.t, other, q, 0.5 * data.tau, data.tau[:, ::-1])
+    log = written(tmp_path / "log.csv", ["time", *names], data.t, other, q, 0.5 * data.tau, data.tau[:, ::-1])
     found = propose(log, robot)
     assert not found.questions and found.settings["units"]["q"] == unit
     columns = {key: [name.format(k) for k in (1, 2)] for key, (name, _) in (("q", positions), ("tau", torques))}
@@ -189,7 +182,7 @@ def test_names_of_recorders_are_read(
     robot, data = arm
     q = np.rad2deg(data.q) if unit == "deg" else data.q
     names = [time, *(name.format(k) for name in (position, torque) for k in (1, 2))]
-    log = table(tmp_path / "log.csv", names, data.t, q, data.tau)
+    log = written(tmp_path / "log.csv", names, data.t, q, data.tau)
     same(read_log(log, robot), data)
     same(read(log, robot), data)
 
@@ -200,13 +193,13 @@ def test_joints_are_found_by_their_names(arm: Arm, tmp_path: Path) -> None:
     for names in (("wrist_angle", "wrist_torque_tube"), ("shoulder", "elbow_joint")):
         own = replace(robot, joints=tuple(replace(j, name=n) for j, n in zip(robot.joints, names, strict=True)))
         heads = [f"{n.removesuffix('_joint')}_{s}" for s in ("position_deg", "torque") for n in reversed(names)]
-        log = table(tmp_path / "log.csv", ["t", *heads], data.t, np.rad2deg(data.q[:, ::-1]), data.tau[:, ::-1])
+        log = written(tmp_path / "log.csv", ["t", *heads], data.t, np.rad2deg(data.q[:, ::-1]), data.tau[:, ::-1])
         same(read(log, own), data)
 
 
 def test_columns_that_a_user_names(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
-    log = table(tmp_path / "log.csv", ["t", "M2", "M1", "I [A]", "x"], data.t, data.q[:, ::-1], data.tau)
+    log = written(tmp_path / "log.csv", ["t", "M2", "M1", "I [A]", "x"], data.t, data.q[:, ::-1], data.tau)
     for q, tau, order in (("M1|M2", "4-5", [1, 0]), ("3-3|M2", "", []), ("M*", "I [[]A]|x", [])):
         answers = Answers({"q": q, "tau": tau or "4-5"}, angles="rad", torque_unit="N.m", as_is=True, reversed=())
         if order:
@@ -253,12 +246,12 @@ def test_clocks(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
     names = ["q1", "q2", "tau1", "tau2"]
     rest = np.column_stack([data.q, data.tau])
-    log = table(tmp_path / "log.csv", ["n", *names], np.arange(len(data)), rest)
+    log = written(tmp_path / "log.csv", ["n", *names], np.arange(len(data)), rest)
     assert options(propose(log, robot)) == ["--sampling-rate HZ"]
     np.testing.assert_allclose(read(log, robot, Answers(rate=100.0)).t, data.t, atol=1e-9)
     back = np.where(np.arange(len(data)) % 20 == 7, 0.0, data.t)
     for clock in (back, 0 * data.t):
-        question = propose(table(log, ["time", *names], clock, rest), robot).questions[0]
+        question = propose(written(log, ["time", *names], clock, rest), robot).questions[0]
         assert "'time' does not advance" in question.text
     seconds = data.t + 86396.0
     stamps = [f"{s // 3600 % 24:02.0f}:{s // 60 % 60:02.0f}:{s % 60:09.6f}" for s in seconds]
@@ -315,7 +308,7 @@ def test_velocities_of_a_log_are_the_derivative_or_left_out(
     exact = np.gradient(data.q, data.t, axis=0)
     dq = factor * exact + noise * exact.std(axis=0) * np.random.default_rng(0).normal(size=exact.shape)
     names = ["t", "q1", "q2", "dq1", "dq2", "tau1", "tau2"]
-    found = propose(table(tmp_path / "log.csv", names, data.t, data.q, dq, data.tau), robot)
+    found = propose(written(tmp_path / "log.csv", names, data.t, data.q, dq, data.tau), robot)
     assert ("dq" in found.settings["columns"]) is taken
     assert any(what == "velocities" and (guess == "left out") is not taken for what, guess, _ in found.evidence)
 
@@ -380,7 +373,7 @@ def test_mistakes_in_a_layout_name_the_key(tmp_path: Path, given: dict[str, obje
 @pytest.mark.claim("a number that no sensor measures is named, not computed with")
 def test_cells_that_no_sensor_writes(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
-    log = table(tmp_path / "log.csv", ["t", "q1", "q2", "tau1", "tau2"], data.t, data.q, data.tau)
+    log = written(tmp_path / "log.csv", ["t", "q1", "q2", "tau1", "tau2"], data.t, data.q, data.tau)
     lines = log.read_text().split("\n")
     lines[58] = "0.57,1e308,0.1,0.2,0.3"
     log.write_text("\n".join(lines))

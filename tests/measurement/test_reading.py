@@ -14,7 +14,7 @@ from casid import load_robot
 from casid.errors import DatasetError
 from casid.measurement import FORMATS, Dataset, Processing, check_against, factors, read_dataset
 from casid.testing import motion
-from tests.measurement.conftest import TAU, Q, T, csv, sine
+from tests.measurement.conftest import TAU, Q, T, csv, sine, written
 
 NAMES = ["q1", "q2", "q3", "tau1", "tau2", "tau3"]
 
@@ -25,11 +25,6 @@ def same(path: Path, **options: object) -> Dataset:
     np.testing.assert_array_equal(data.q, Q)
     np.testing.assert_array_equal(data.tau, TAU)
     return data
-
-
-def written(path: Path, header: list[str], *columns: np.ndarray, delimiter: str = ",") -> Path:
-    path.write_text(csv(header, np.column_stack(columns), delimiter), encoding="utf-8")
-    return path
 
 
 # ---------------------------------------------------------------------- formats
