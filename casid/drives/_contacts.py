@@ -13,7 +13,7 @@ from casid.arrays import Array
 from casid.drives._law import DRIVE
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import CONVERGED, MISFIT, Normal, Search
-from casid.drives._servo import KINDS, STIFF
+from casid.drives._servo import STIFF
 
 #: Stiffnesses of the contacts whose derivatives lead on where the errors are those of hard contacts; iterations.
 _SOFT, _DESCENT = (160.0, 640.0), 5
@@ -42,12 +42,11 @@ def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
     The error of a free run with contacts is rough in the parameters: its derivative holds over a small part of an
     interval only. Contacts that are springs, damped critically with the drive's inertia, have the trend.
     """
-    runs, theta = copy(search.runs), point.theta
+    runs, theta = search.runs, point.theta
     value, held = runs.values(theta), part * held_stiffness(runs, theta)
-    k, d = KINDS.index("kj"), KINDS.index("dj")
     rigid = value["stiffness"] > STIFF
-    runs.known = runs.known.copy()
-    runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * value["armature"])[rigid]
+    runs = runs.holding("kj", rigid, held[rigid])
+    runs = runs.holding("dj", rigid, 2.0 * np.sqrt(held * value["armature"])[rigid])
     soft = replace(search, runs=runs, budget=np.inf)
     made = soft.normal(point, search.runs.simulate(point))
     search.runs.rollouts += search.runs.cost

@@ -2,7 +2,7 @@
 
 With the modes of a step given (whether and which way dry friction slides: -1, 0, 1; whether a torque is limited: -1, 0,
 1; on which side of its play a joint is: -1, 0, 1) the step is smooth, and affine in the velocity after it. CasADi
-differentiates it; the loop over steps with the switch of modes is `casid.drives._loop`, the equations stand in
+differentiates it; the loop over steps with the switch of modes is ``rollout.c``, the equations stand in
 `casid.drives._rollout`.
 
 Coordinates: links first, then drives, where springs are between them. State: positions, velocities, then the torques of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +12,7 @@ from casid.arrays import Array
 from casid.description import Robot, number, numbers, write_robot
 from casid.drives._identify import CommandIdentification
 from casid.drives._law import tilted_gravity
-from casid.drives._servo import KINDS, QUANTITIES, STIFF, TERMS_WITHOUT_PLACE, UNLIMITED
+from casid.drives._servo import QUANTITIES, STIFF, TERMS_WITHOUT_PLACE, UNLIMITED
 from casid.errors import ExportError
 from casid.evidence import NOTICEABLE
 from casid.files import read_bytes, write_files
@@ -135,9 +134,8 @@ def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[
     spare = [one for ones in own.values() for one in ones[1:]]
     gone = {one.get("name") for one in spare}
     for k, name in enumerate(names):
-        kp, kd, bias, limit, offset, duty, emf, viscous = (
-            float(table[key][k]) for key in ("kp", "kd", "bias", "limit", "offset", "duty", "back_emf", "viscous")
-        )
+        attributes = ("kp", "kd", "bias", "limit", "offset", "duty", "back_emf", "viscous")
+        kp, kd, bias, limit, offset, duty, emf, viscous = (float(table[key][k]) for key in attributes)
         damping, top = setting * kd + emf, min(limit, efforts[k])
         if kp * duty < top:
             joints[name].set("damping", number(viscous + damping))
@@ -205,9 +203,7 @@ def _efforts(found: CommandIdentification) -> tuple[list[str], Array]:
     asked = (found.table["limit"] >= UNLIMITED) & (own < UNLIMITED)
     if not asked.any():
         return [], np.full(len(own), np.inf)
-    runs, places = copy(found.runs), KINDS.index("limit")
-    runs.known = runs.known.copy()
-    runs.known[asked, places] = own[asked]
+    runs = found.runs.holding("limit", asked, own[asked])
     runs.parameters = tuple(p for p in runs.parameters if not (p.attribute == "limit" and asked[p.joints[0]]))
     kept = [e.value for p, e in zip(found.runs.parameters, found.estimates, strict=True) if p in runs.parameters]
     before, after = (each.errors(each.point(x)) for each, x in ((found.runs, found.theta), (runs, np.array(kept))))

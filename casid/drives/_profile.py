@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from casid.arrays import Array
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import AGAIN, Normal, Search
-from casid.drives._servo import KINDS, Unknown
+from casid.drives._servo import Unknown
 from casid.drives._statistics import covariance
 from casid.evidence import NOTICEABLE
 
@@ -134,9 +134,8 @@ class Profiles:
 
     def _at(self, i: int, value: float, point: Point) -> tuple[float, Point]:
         """Least objective with one parameter fixed, and where it is, from a point of the others."""
-        runs, p = copy(self.search.runs), self.search.runs.parameters[i]
-        runs.known = runs.known.copy()
-        runs.known[list(p.joints), KINDS.index(p.kind)] = value
+        p = self.search.runs.parameters[i]
+        runs = self.search.runs.holding(p.kind, list(p.joints), value)
         runs.parameters = tuple(q for k, q in enumerate(runs.parameters) if k != i)
         search, tangent = replace(self.search, runs=runs), self._tangent(i, value)
         point = min(point, tangent, key=search.value)

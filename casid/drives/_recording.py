@@ -132,10 +132,8 @@ class CommandRecording:
         return len(self.t)
 
     def __repr__(self) -> str:
-        return (
-            f"CommandRecording({self.name}: {len(self)} samples of {self.n} joints, {self.t[-1] - self.t[0]:.4g} s at "
-            f"{1 / self.period:.4g} Hz)"
-        )
+        span, rate = f"{self.t[-1] - self.t[0]:.4g} s", f"{1 / self.period:.4g} Hz"
+        return f"CommandRecording({self.name}: {len(self)} samples of {self.n} joints, {span} at {rate})"
 
     @property
     def n(self) -> int:
@@ -253,10 +251,8 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
         torque = torque[:, which]
     known, gain, notes = ({}, float(gain), ()) if described else _gains(table, q.shape[1], where)
     if is_unsigned(found, options):
-        notes = (
-            *notes,
-            f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)",
-        )
+        unused = f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)"
+        notes = (*notes, unused)
     if gone := [f"{joint} (moves by {np.ptp(q[:, k]):.2g})" for k, joint in enumerate(joints) if k not in which]:
         notes = (*notes, f"{where}: columns left out: {listed(gone)}")
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), gain,

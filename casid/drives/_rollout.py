@@ -41,6 +41,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cached_property
+from importlib.resources import files
 from threading import Lock
 from typing import NamedTuple
 
@@ -52,7 +53,6 @@ from casid.arrays import Array
 from casid.codegen import CFunction, Program, c_name, scalar_source
 from casid.description import Robot
 from casid.drives._law import DRIVE, RIGID, Case, Step, link_motion
-from casid.drives._loop import LOOP
 from casid.drives._servo import KINDS, STIFF
 from casid.errors import RobotError
 
@@ -142,7 +142,8 @@ class Branch:
                 step = Step(self.bodies, case)
                 words = {"N": step.N, "LINKS": self.n, "MEMORY": step.memory, "ENTRIES": step.places.shape[1]}
                 words |= {f.name().upper(): c_name(f) for f in step.functions}
-                template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + LOOP
+                template = "".join(f"#define {word} {value}\n" for word, value in words.items())
+                template += (files(__package__) / "rollout.c").read_text(encoding="utf-8")
 
                 def written(built: Sequence[CFunction]) -> str:
                     return scalar_source(list(built), "casid") + template

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, Array, Flags
 from casid.description import Robot
 from casid.drives._law import DRIVE, LINK, RIGID
 from casid.drives._recording import CommandRecording, held_commands
@@ -205,6 +205,13 @@ class FreeRuns:
         made = copy(self)
         made.servo, made.rollouts = servo, 0.0
         made.known, made.parameters = _parameters(self.robot, servo)
+        return made
+
+    def holding(self, kind: str, joints: Sequence[int] | Flags, values: Array | float) -> FreeRuns:
+        """The same with known values of a kind at some joints."""
+        made = copy(self)
+        made.known = self.known.copy()
+        made.known[joints, KINDS.index(kind)] = values
         return made
 
     def thinned(self, seconds: float, each: bool = True) -> FreeRuns:

@@ -101,8 +101,7 @@ class Search:
         p = self.runs.parameters
         self.lower, self.upper = self.runs.bounds
         self.mean = np.array([0.0 if x.unknown.value is None else x.unknown.value for x in p])
-        has = [x.unknown.value is not None and np.isfinite(x.unknown.sd) for x in p]
-        self.weight = np.array([1.0 / x.unknown.sd**2 if h else 0.0 for x, h in zip(p, has, strict=True)])
+        self.weight = np.array([0.0 if x.unknown.value is None else 1.0 / x.unknown.sd**2 for x in p])
 
     def enough(self, cost: float) -> float:
         """Expected decrease of the cost, that of independent errors of variance 1, below which the search has ended."""

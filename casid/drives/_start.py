@@ -173,10 +173,8 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         errors = np.empty((*q.shape, delays.shape[1]))
         half, linear = data.period / 2, runs.servo.hold == "linear"
         for k in range(q.shape[1]):
-            command = np.diff(
-                [held_commands(data.t, data.q_des[:, k], t + s * half, linear)[1] for s in (-1, 1)], axis=0
-            )
-            filtered = sosfiltfilt(sos, command[0] / (2 * half))
+            before, after = (held_commands(data.t, data.q_des[:, k], t + s * half, linear)[1] for s in (-1, 1))
+            filtered = sosfiltfilt(sos, (after - before) / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
         use = (np.abs(signs) >= clear) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])

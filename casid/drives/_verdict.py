@@ -150,14 +150,13 @@ def judge(
     sure = {(e.attribute, e.joints): max(e.low, -e.high) for e in estimates if e.determined and not loose & {*e.joints}}
     for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
         joint = "" if p.name == p.attribute else ", ".join(names[k] for k in p.joints)
-        if p.attribute == "bias" and sure.get(("bias", p.joints), 0.0) > QUANTITIES["bias"].weak:
+        least = sure.get((p.attribute, p.joints), 0.0)
+        if p.attribute == "bias" and least > QUANTITIES["bias"].weak:
             text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
                     "missing")  # fmt: skip
             remedy = "position_offset of this joint, or links = 'scaled'"
             found.append(Finding("zero", joint, text, remedy, _offset_explains(part, runs, point, p)))
-        elif (
-            p.attribute == "delay" and sure.get(("delay", p.joints), 0.0) > 2 * runs.period
-        ):  # one to send, one to read
+        elif p.attribute == "delay" and least > 2 * runs.period:  # one to send, one to read
             text = f"commands act {1e3 * value:.0f} ms late, {value / runs.period:.1f} cycles"
             remedy = "taken into account; check the logger's order of writing and reading"
             found.append(Finding("delay", joint, text, remedy, False))

@@ -76,14 +76,9 @@ class Chart:
         return self.n * self.links.count + len(self.terms)
 
     @cached_property
-    def _pullback(self) -> Function:
+    def _functions(self) -> tuple[Function, Function, Function]:
+        """Parameters, these with their Jacobian, and the pullback."""
         theta, slope = ca.SX.sym("theta", self.size), ca.SX.sym("slope", self.count)
-        back = ca.jtimes(self._functions[0](theta), theta, slope, True) * ca.DM(self._free)
-        return Function(ca.Function("chart_pullback", [theta, slope], [ca.densify(back)], {"cse": True}))
-
-    @cached_property
-    def _functions(self) -> tuple[Function, Function]:
-        theta = ca.SX.sym("theta", self.size)
         split = self.n * self.links.size
         where, shape = f"parametrisation '{self.links.name}': `expression`", (self.links.count, 1)
         parts = [
@@ -94,10 +89,12 @@ class Chart:
             parts.append(theta[split + k] ** 2 if squared else theta[split + k])
         pi = ca.densify(ca.vertcat(*parts))
         jacobian = ca.densify(ca.jacobian(pi, theta))
+        back = ca.densify(ca.jtimes(pi, theta, slope, True) * ca.DM(self._free))
         options = {"cse": True}
         return (
             Function(ca.Function("chart", [theta], [pi], options)),
             Function(ca.Function("chart_jacobian", [theta], [pi, jacobian], options), axes=(1, 2)),
+            Function(ca.Function("chart_pullback", [theta, slope], [back], options)),
         )
 
     def parameters(self, theta: Array) -> Array:
@@ -106,7 +103,7 @@ class Chart:
 
     def pullback(self, theta: Array, slope: Array) -> Array:
         """``(d pi / d theta)' slope``: gradient in theta of a function whose gradient in pi is ``slope``."""
-        return np.asarray(self._pullback(theta, slope))
+        return np.asarray(self._functions[2](theta, slope))
 
     def linearised(self, theta: Array) -> tuple[Array, Array]:
         """Parameters and their Jacobian in theta, shapes (count,) and (count, size); zero for held coordinates."""
@@ -129,10 +126,8 @@ class Chart:
         """Names of the links that no body can have, with an asymmetric inertia or without full consistency."""
         standard = self.standard(parameters)[0].reshape(self.n, 10)
         symmetric = self.symmetric(parameters)
-        names = (link.name for link in self.model.robot.links)
-        return tuple(
-            name for name, ten in zip(names, standard, strict=True) if not symmetric or not consistency(ten).full
-        )
+        bodies = [symmetric and consistency(ten).full for ten in standard]
+        return tuple(link.name for link, body in zip(self.model.robot.links, bodies, strict=True) if not body)
 
     def metric(self, theta: Array) -> Array:
         """Pullback of the affine-invariant metric of bodies, shape (size, size).

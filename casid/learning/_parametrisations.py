@@ -326,9 +326,8 @@ class LogCholesky(Parametrisation):
         """Bodies of about 3 kg and 0.15 m, whose mass point lies as far from the origin."""
         log_mass, log_size = np.log(3.0) / 2, np.log(0.15)
         shear, com = 0.05 * rng.standard_normal(3), 0.15 * rng.standard_normal(3)
-        return np.concatenate(
-            [log_mass + 0.3 * rng.standard_normal(1), log_size + 0.3 * rng.standard_normal(3), shear, com]
-        )
+        mass, sizes = log_mass + 0.3 * rng.standard_normal(1), log_size + 0.3 * rng.standard_normal(3)
+        return np.concatenate([mass, sizes, shear, com])
 
     def coordinates(self, parameters: Array) -> Array:
         """The unique ones: U is the reversed Cholesky factor of J."""

@@ -68,11 +68,7 @@ class TorqueLoss(Loss):
     """
 
     def __init__(
-        self,
-        model: Model,
-        datasets: Dataset | list[Dataset],
-        scale: ArrayLike | None = None,
-        symmetric: bool = True,
+        self, model: Model, datasets: Dataset | list[Dataset], scale: ArrayLike | None = None, symmetric: bool = True
     ) -> None:
         self.model, self.datasets = model, [datasets] if isinstance(datasets, Dataset) else list(datasets)
         self._batches: dict[tuple[int, bool], tuple[Array, Array]] = {}

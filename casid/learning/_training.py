@@ -60,11 +60,7 @@ def write_checkpoint(path: Path, identity: str, step: Step, history: list[Epoch]
         If the file cannot be written.
     """
     arrays: dict[str, Any] = {_MEMORY + name: value for name, value in step.memory.items()}
-    arrays |= {
-        "identity": np.array(identity),
-        "theta": step.theta,
-        "history": np.array(history, dtype=float),
-    }
+    arrays |= {"identity": np.array(identity), "theta": step.theta, "history": np.array(history, dtype=float)}
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     write_files(path.parent, {path.name: stream.getvalue()})

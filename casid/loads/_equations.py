@@ -293,7 +293,8 @@ class LoadStack:
         Joints are weighted by 1/RMS of their residual.
         """
         factors = self.factors()
-        x = self._least_squares(factors, np.ones(len(factors)))
+        alike = np.vstack(factors)
+        x = scaled_least_squares(alike[:, :-1], alike[:, -1])[0]
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
         self.weights = np.divide(np.sqrt(self.samples), sizes, out=np.zeros_like(sizes), where=sizes > 0)
         stack = np.vstack([*(w * f for w, f in zip(self.weights, factors, strict=True)), self.known])
@@ -349,15 +350,9 @@ class LoadStack:
             chosen = [k for k, (loaded, _) in enumerate(parts) if loaded is kind]
             if len(chosen) >= 3:
                 rest = [np.vstack([before[k], after[len(parts) - 1 - k]]) for k in chosen]
-                found.append(
-                    np.array([least_norm(*self._own(np.asarray(np.linalg.qr(rows, mode="r")))) for rows in rest])
-                )
+                factors = [np.asarray(np.linalg.qr(rows, mode="r")) for rows in rest]
+                found.append(np.array([least_norm(*self._own(R)) for R in factors]))
         return found
-
-    def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
-        stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
-        U, root = scaled_inverse(stack[:, :-1])
-        return np.asarray(root @ (U.T @ stack[:, -1]))
 
     def errors(self, x: Array) -> tuple[float, float]:
         """Relative error of the loaded recordings without and with the load [%]; the robot as fitted with it."""
@@ -379,6 +374,12 @@ def scaled_inverse(A: Array) -> tuple[Array, Array]:
     U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
     sure = s > RANK * s[0]
     return U[:, sure], (Vt[sure].T / s[sure]) / scale[:, None]
+
+
+def scaled_least_squares(A: Array, b: Array) -> tuple[Array, Array]:
+    """Least squares of least norm with scaled columns, and the deviations of its unknowns for residuals of size 1."""
+    U, root = scaled_inverse(A)
+    return root @ (U.T @ b), np.linalg.norm(root, axis=1)
 
 
 def least_norm(R: Array, r: Array) -> Array:

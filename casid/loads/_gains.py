@@ -20,7 +20,7 @@ import numpy as np
 from casid.arrays import ALIKE, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.loads._equations import load_stack, scaled_inverse
+from casid.loads._equations import load_stack, scaled_least_squares
 from casid.loads._payload import Payload, payload
 from casid.measurement import Dataset
 
@@ -117,15 +117,12 @@ def _each(
     torques = [weight * factor[:, -1] for factor, weight in zip(factors, weights, strict=True)]
     n, width = model.n, columns[0].shape[1]
     h = np.ones(n)  # 1/g: noise is on the torques alone, so they stay on the left
-    beta = _least_norm(np.vstack(columns), np.concatenate(torques) - np.concatenate(known))[0]
+    beta = scaled_least_squares(np.vstack(columns), np.concatenate(torques) - np.concatenate(known))[0]
     for _ in range(STEPS):
         inner = [A @ beta + k for A, k in zip(columns, known, strict=True)]
-        slopes = [np.zeros((len(k), n)) for k in known]
-        for j in range(n):
-            slopes[j][:, j] = inner[j]
-        J = np.vstack([np.column_stack([h[j] * columns[j], slopes[j]]) for j in range(n)])
+        J = np.vstack([np.column_stack([h[j] * columns[j], np.outer(inner[j], np.eye(n)[j])]) for j in range(n)])
         left = np.concatenate([torques[j] - h[j] * inner[j] for j in range(n)])
-        step, spread = _least_norm(J, left)
+        step, spread = scaled_least_squares(J, left)
         beta, h = beta + step[:width], h + step[width:]
         if np.abs(step[width:]).max() <= ALIKE * np.abs(h).max():
             break
@@ -136,9 +133,3 @@ def _each(
         values, sd = 1.0 / h, spread[width:] * np.sqrt(variance) / h**2
     determined = np.isfinite(values) & (values > 0) & (sd > 0) & (sd < VAGUE * values)
     return np.where(determined, values, np.nan), np.where(determined, sd, np.nan)
-
-
-def _least_norm(A: Array, b: Array) -> tuple[Array, Array]:
-    """Least squares of least norm with scaled columns, and the deviations of its unknowns for residuals of size 1."""
-    U, root = scaled_inverse(A)
-    return root @ (U.T @ b), np.linalg.norm(root, axis=1)

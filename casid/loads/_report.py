@@ -76,9 +76,8 @@ class PayloadSection(ReportSection):
         for axis, value in zip("xyz", found.com, strict=True):
             low, high = found.intervals[f"c{axis}"]
             values.append((f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high))))
-        for name, value in zip(
-            ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), tensor_entries(found.inertia_com), strict=True
-        ):
+        moments = tensor_entries(found.inertia_com)
+        for name, value in zip(("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), moments, strict=True):
             values.append((f"{name} [kg.m^2], about centre", f"{value:.5f}", _interval(found.intervals[name])))
         table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 %, together"), values)
         rows = [

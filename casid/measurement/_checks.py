@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,16 +51,12 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
         As `check_columns`.
     """
     dataset = check_columns(dataset, robot)
-    found = _reversed(dataset, robot)
+    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
+    found = [one for one in _reversed(dataset, robot) if one.joint not in known]
     against = [f"'{robot.coordinates[one.joint].name}'" for one in found if one.joint is not None]
     why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
     notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
-    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
-    return replace(
-        dataset,
-        notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)),
-        defects=(*dataset.defects, *(one for one in found if one.joint not in known)),
-    )
+    return replace(dataset, notes=(*dataset.notes, *notes), defects=(*dataset.defects, *found))
 
 
 def check_columns(dataset: Dataset, robot: Robot) -> Dataset:
@@ -223,9 +218,8 @@ def explained(robot: Robot, t: Array, q: Array, tau: Array) -> Explained | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            data = prepare(
-                Dataset(t, q, tau), Processing(velocity="differentiate", filter_columns=False, defects=False, every=1)
-            )
+            settings = Processing(velocity="differentiate", filter_columns=False, defects=False, every=1)
+            data = prepare(Dataset(t, q, tau), settings)
     except DatasetError:
         return None
     assert data.dq is not None and data.ddq is not None
@@ -234,30 +228,28 @@ def explained(robot: Robot, t: Array, q: Array, tau: Array) -> Explained | None:
     model = Model(robot)
     rows = model.regressor(q, dq, ddq)
     fixed = model.regressor(q, 0 * q, 0 * q)
-    found = []
+    found, ends = [], []
     for k in range(robot.n):
         moved = np.asarray(model.regressor(q, 0 * q, np.tile(np.eye(robot.n)[k], (len(q), 1))))
         inertia = (moved[:, k] - fixed[:, k]).mean(axis=0)
         found.append(_joint(rows[:, k], fixed[:, k], inertia, dq[:, k], tau[:, k]))
-    share, gravity, sense, noise = np.array(found).T
-    ends: list[Any] = [
-        np.linalg.qr(np.column_stack([rows[:, k], tau[:, k]]) / noise[k], mode="r") for k in range(robot.n)
-    ]
-    signs = _signs(np.array([end[:, :-1] for end in ends]), np.array([end[:, -1] for end in ends]))
+        ends.append(np.linalg.qr(np.column_stack([rows[:, k], tau[:, k]]) / found[k][-1], mode="r"))
+    share, gravity, sense, _ = np.array(found).T
+    signs = _signs(np.array(ends))
     signs = signs * (1.0 if float(signs @ np.nan_to_num(sense)) >= 0 else -1.0)
     signs = np.where(np.abs(sense) > CERTAIN, np.sign(sense), signs)
     return Explained(share, gravity, tuple(int(k) for k in np.flatnonzero(signs < 0)))
 
 
-def _signs(rows: Array, tau: Array) -> Array:
+def _signs(factors: Array) -> Array:
     """Sign of each joint's torque, up to a common one, with which one set of parameters fits all.
 
     Parameters
     ----------
-    rows, tau
-        Triangular factors of the joints, shapes (n, r, P) and (n, r).
+    factors
+        Triangular factors of each joint's ``[rows, torque]``, shape (n, r, P + 1).
     """
-    n = len(rows)
+    n, rows, tau = len(factors), factors[:, :, :-1], factors[:, :, -1]
     basis = _basis(rows.reshape(-1, rows.shape[2]))
     loose = [tau[k] - (b := _basis(rows[k])) @ (b.T @ tau[k]) for k in range(n)]
     floor = sum(float(one @ one) for one in loose)
@@ -267,8 +259,8 @@ def _signs(rows: Array, tau: Array) -> Array:
     def misfit(signs: Array) -> float:  # the torques' own length does not depend on the signs
         return max(float((tau**2).sum() - ((signs @ parts) ** 2).sum()) - floor, 0.0) + floor
 
-    ways = [np.array([1.0, *one]) for one in product((1.0, -1.0), repeat=min(n, _FEW) - 1)]
-    ways = [np.concatenate([way, np.ones(n - len(way))]) for way in ways]
+    tried = min(n, _FEW) - 1
+    ways = [np.array([1.0, *one, *np.ones(n - 1 - tried)]) for one in product((1.0, -1.0), repeat=tried)]
     best = min(ways, key=misfit)
     return best if misfit(best) < misfit(np.ones(n)) / _BETTER else np.ones(n)
 

@@ -169,18 +169,14 @@ class Dataset:
                 wanted = (len(t), value.shape[0] if turned and name == "q" else max(n, 1))
                 hint = f": it is transposed, give {name}.T, one row a sample" if turned else ", as t and q have"
                 raise DatasetError(f"{self.name}: {name} has shape {value.shape}; expected {wanted}{hint}")
-            bad = np.argwhere(~np.isfinite(value))
-            if len(bad):
+            off = np.argwhere(~(np.abs(value) <= LARGEST))  # NaN is off too
+            if len(off):
+                sample, joint = off[0]
+                wrong = value[sample, joint]
+                fault = f"{wrong:.3g}, which no robot does" if np.isfinite(wrong) else "not a finite number"
                 raise DatasetError(
-                    f"{self.name}: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number "
-                    f"({len(bad)} in all); drop these samples first"
-                )
-            huge = np.argwhere(np.abs(value) > LARGEST)
-            if len(huge):
-                sample, joint = huge[0]
-                raise DatasetError(
-                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {value[sample, joint]:.3g}, which "
-                    f"no robot does ({len(huge)} in all); drop these samples first"
+                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {fault} ({len(off)} in all); drop "
+                    "these samples first"
                 )
             _freeze(self, name, value)
         if self.mask is not None:
@@ -198,10 +194,9 @@ class Dataset:
         return len(self.t)
 
     def __repr__(self) -> str:
-        rate = f" at {1.0 / self.period:.4g} Hz" if self.period else ""
         held = ", ".join(name for name in (*_JOINT_ARRAYS, "mask") if getattr(self, name) is not None)
-        seconds = self.t[-1] - self.t[0]
-        return f"Dataset({self.name}: {len(self)} samples of {self.n} joints, {seconds:.4g} s{rate}; {held})"
+        seconds, rate = self.t[-1] - self.t[0], 1.0 / self.period
+        return f"Dataset({self.name}: {len(self)} samples of {self.n} joints, {seconds:.4g} s at {rate:.4g} Hz; {held})"
 
     @property
     def n(self) -> int:
@@ -217,7 +212,7 @@ class Dataset:
     def period(self) -> float:
         """Median time between samples [s], repeated stamps left out."""
         steps = np.diff(self.t)
-        return float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+        return float(np.median(steps[steps > 0]))
 
     def rows(self, which: slice | ArrayLike, step: str) -> Dataset:
         """The samples ``which`` (a slice, indices or booleans), with a note of what was done."""

@@ -125,7 +125,7 @@ def find_defects(data: Dataset) -> Found:
     """Defects of a recording whose samples are consecutive ones of a motion, as measured; time increases."""
     t, q, tau, n = data.t, data.q, data.tau, data.n
     moves = moving_joints(q)
-    still = np.stack([_still(t, q[:, k]) for k in range(n)], axis=1) | standing_joints(q)
+    still = _still(t, q) | standing_joints(q)
     resting: Flags = np.asarray(still.all(axis=1))
     repeated = _repeated(q, tau) & ~resting
     none = np.zeros(len(t), dtype=bool)
@@ -212,9 +212,8 @@ def defect_notes(name: str, defects: Sequence[Defect], reach: float, joints: Seq
         of = sorted({one.joint for one in own if one.joint is not None})
         who = "all joints" if len(of) < len({one.joint for one in own}) else _listed(of, joints)
         spans = sorted((float(a), float(b)) for one in own for a, b in one.spans)
-        where = ", ".join(
-            f"{round(a, 2):.14g} to {round(b, 2):.14g} s" for a, b in dict.fromkeys(spans[:3])
-        ) + " ..." * (len(spans) > 3)
+        shown = [f"{round(a, 2):.14g} to {round(b, 2):.14g} s" for a, b in dict.fromkeys(spans[:3])]
+        where = ", ".join(shown) + " ..." * (len(spans) > 3)
         count = sum(one.samples for one in own)
         what = "sample" if who == "all joints" else "torque sample"  # of several joints: each one's own
         numbers = [f"{key} {value:.4g}" for one in own for key, value in one.values.items()][:3]
@@ -328,11 +327,6 @@ def velocity_factors(t: Array, q: Array, dq: Array) -> tuple[Array, Array]:
     return np.where(moves, factor, np.nan), np.where(moves, correlation, np.nan)
 
 
-def white_noise(values: Array) -> float:
-    """Standard deviation of white noise on a smooth signal; 0 where it has too few samples."""
-    return float(white_sd(values, 4)) if len(values) > 4 else 0.0
-
-
 def _repeated(q: Array, tau: Array) -> Flags:
     """Samples whose positions and torques are all those of the sample before."""
     same = (np.diff(q, axis=0) == 0).all(axis=1) & (np.diff(tau, axis=0) == 0).all(axis=1)
@@ -422,13 +416,13 @@ def _saturated(tau: Array, counted: Flags, tests: int) -> Iterator[tuple[float, 
 
 
 def _still(t: Array, q: Array) -> Flags:
-    """Samples within `STILL_TIME` of which, as a whole, the position hardly changes."""
+    """Samples within `STILL_TIME` of which, as a whole, a joint's position hardly changes, shape (N, n)."""
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
     steps = np.diff(t)
     window = max(3, round(STILL_TIME / float(np.median(steps[steps > 0]))))
     if window >= len(q):
-        return np.zeros(len(q), dtype=bool)
-    reach = maximum_filter1d(q, window, mode="nearest") - minimum_filter1d(q, window, mode="nearest")
-    calm = reach < max(STILL_SHARE * float(np.ptp(q)), STILL_SD * white_noise(q))
-    return np.asarray(maximum_filter1d(calm.astype(np.int8), window, mode="constant") > 0)
+        return np.zeros(q.shape, dtype=bool)
+    reach = maximum_filter1d(q, window, 0, mode="nearest") - minimum_filter1d(q, window, 0, mode="nearest")
+    calm = reach < np.maximum(STILL_SHARE * np.ptp(q, axis=0), STILL_SD * white_sd(q, 4))
+    return np.asarray(maximum_filter1d(calm.astype(np.int8), window, 0, mode="constant") > 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,8 @@ def even_clock(columns: Sequence[Array]) -> int | None:
             continue
         steps = np.diff(column)
         middle = float(np.median(steps)) if len(steps) else 0.0
-        if middle > 0 and (np.rint(steps / middle) == 1).mean() > _EVEN:
-            if not (middle == 1.0 and np.all(steps == 1.0)):
-                found.append(k)
+        if middle > 0 and (np.rint(steps / middle) == 1).mean() > _EVEN and not np.all(steps == 1.0):
+            found.append(k)
     return found[0] if len(found) == 1 else None
 
 
@@ -77,17 +77,15 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
     parts = [list(columns[k : k + n]) for k in range(0, len(columns), n)]
     values = [np.column_stack([table[k] for k in part]) for part in parts]
     ways = []
-    for i in range(len(parts)):
-        for j in range(len(parts)):
-            rest = [k for k in range(len(parts)) if k not in (i, j)]
-            found = [velocity_factors(t, values[i], values[k]) for k in rest]
-            if i == j or not all(same_velocity(np.nanmedian(f)) and np.nanmin(r) > CORRELATED for f, r in found):
-                continue
-            if beyond_limits(robot, values[i]) or not LEAST_SPEED <= speed_of(robot, t, values[i]) <= MOST_SPEED:
-                continue
-            fit = explained(robot, t, values[i], values[j])
-            share = -1.0 if fit is None else float(np.nanmedian(fit.share))
-            ways.append((share, {"q": parts[i], "tau": parts[j], **({"dq": parts[rest[0]]} if rest else {})}))
+    for i, j, *rest in permutations(range(len(parts))):
+        found = [velocity_factors(t, values[i], values[k]) for k in rest]
+        if not all(same_velocity(np.nanmedian(f)) and np.nanmin(r) > CORRELATED for f, r in found):
+            continue
+        if beyond_limits(robot, values[i]) or not LEAST_SPEED <= speed_of(robot, t, values[i]) <= MOST_SPEED:
+            continue
+        fit = explained(robot, t, values[i], values[j])
+        share = -1.0 if fit is None else float(np.nanmedian(fit.share))
+        ways.append((share, {"q": parts[i], "tau": parts[j], **({"dq": parts[rest[0]]} if rest else {})}))
     ways.sort(key=lambda way: -way[0])
     clear = ways and ways[0][0] > _RIGHT and all(way[0] < _OTHER for way in ways[1:])
     return ways[0][1] if clear else None
@@ -95,8 +93,6 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
 
 def clock_of(cells: Any, where: str) -> Array | None:
     """Seconds of a column of times of day; ``None`` for other texts."""
-    if not any(":" in str(cell) for cell in cells[:3]):
-        return None
     try:
         return clock_seconds(cells, where)
     except DatasetError:

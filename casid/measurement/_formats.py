@@ -172,6 +172,8 @@ def text_content(path: Path) -> bytes:
 # ---------------------------------------------------------------------- joint states of bags
 
 _TYPE = "sensor_msgs/msg/JointState"
+#: Signal -> field of these messages.
+_FIELDS = {"q": "position", "dq": "velocity", "tau": "effort"}
 #: The topic on which robots publish their state, the default.
 _USUAL = "/joint_states"
 
@@ -224,7 +226,7 @@ def _stacked(messages: Sequence[tuple[int, Any]], where: str) -> tuple[dict[str,
     names = sorted(messages[0][1].name)
     if not names or len(set(names)) != len(names):
         raise DatasetError(f"'{where}': message 0 must name each joint once, it names: {listed(names)}")
-    rows: dict[str, list[list[float]]] = {"position": [], "velocity": [], "effort": []}
+    rows: dict[str, list[list[float]]] = {key: [] for key in _FIELDS}
     stamps = []
     for k, (logged, message) in enumerate(messages):
         if sorted(message.name) != names:
@@ -232,16 +234,14 @@ def _stacked(messages: Sequence[tuple[int, Any]], where: str) -> tuple[dict[str,
         order = [list(message.name).index(name) for name in names]
         stamp = message.header.stamp
         stamps.append((stamp.sec * 10**9 + stamp.nanosec, logged))
-        for field, values in rows.items():
+        for key, field in _FIELDS.items():
             given = getattr(message, field)
             if len(given) not in (0, len(names)):
                 raise DatasetError(f"'{where}': message {k} has {len(given)} values of {field} for {len(names)} joints")
             if len(given):
-                values.append([float(given[i]) for i in order])
+                rows[key].append([float(given[i]) for i in order])
     source = 0 if any(stamp for stamp, _ in stamps) else 1  # drivers that do not stamp: the time of recording
     first = stamps[0][source]
     arrays: dict[str, Array] = {"t": np.array([1e-9 * float(stamp[source] - first) for stamp in stamps])}
-    for field, key in (("position", "q"), ("velocity", "dq"), ("effort", "tau")):
-        if len(rows[field]) == len(messages):
-            arrays[key] = np.array(rows[field])
+    arrays |= {key: np.array(values) for key, values in rows.items() if len(values) == len(messages)}
     return arrays, tuple(names)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, Array
 from casid.errors import DatasetError
+from casid.evidence import white_sd
 from casid.measurement._dataset import Dataset, FullRate
 from casid.measurement._defects import (
     MOST_LOST,
@@ -25,7 +26,6 @@ from casid.measurement._defects import (
     moving_joints,
     standing_joints,
     treated,
-    white_noise,
 )
 from casid.measurement._low_pass import LowPass, choose_cutoff
 
@@ -126,12 +126,15 @@ def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
     if rate is None or (rate == "auto" and regular(data.t)):
         return data
     kept = _own_grid(data.t) if rate == "auto" else None
-    if kept is not None:
-        return _filled(data, *kept)
-    frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
+    if kept is not None:  # its samples as they are, lost ones by linear interpolation
+        places, grid = kept
+        grid[places] = data.t
+        arrays = _interpolated(data, np.arange(len(grid), dtype=float), places.astype(float))
+        step = f"{len(grid) - len(places)} lost samples interpolated, on the clock's own grid"
+        return replace(data, t=grid, **arrays, steps=(*data.steps, step))
+    frequency, steps = _nominal_rate(data.period) if rate == "auto" else float(rate), np.diff(data.t)
     count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
     if count > MOST_GROWTH * len(data):
-        steps = np.diff(data.t)
         worst = int(np.argmax(steps))
         raise DatasetError(
             f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has "
@@ -139,28 +142,19 @@ def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
             "rate"
         )
     grid = data.t[0] + np.arange(count) / frequency
-    arrays, steps = _interpolated(data, grid, data.t), np.diff(data.t)
     spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
-    return replace(
-        data,
-        t=grid,
-        **arrays,
-        steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
-    )
+    step = f"linear interpolation to {frequency:g} Hz ({spread} before)"
+    return replace(data, t=grid, **_interpolated(data, grid, data.t), steps=(*data.steps, step))
 
 
 def _interpolated(data: Dataset, grid: Array, at: Array) -> dict[str, Any]:
     """Signals and mask on a grid, from samples at ``at``; a value counts where both its neighbours do."""
+    names = [name for name in ("q", "dq", "ddq", "tau", "tau_raw", "mask") if getattr(data, name) is not None]
+    columns = {name: np.asarray(getattr(data, name), dtype=float).T for name in names}
     arrays: dict[str, Any] = {
-        name: None
-        if (value := getattr(data, name)) is None
-        else np.stack([np.interp(grid, at, column) for column in value.T], axis=1)
-        for name in ("q", "dq", "ddq", "tau", "tau_raw")
+        name: np.stack([np.interp(grid, at, column) for column in rows], axis=1) for name, rows in columns.items()
     }
-    if data.mask is not None:
-        columns = [np.interp(grid, at, column.astype(float)) > 1.0 - ALIKE for column in data.mask.T]
-        arrays["mask"] = np.stack(columns, axis=1)
-    return arrays
+    return arrays if data.mask is None else {**arrays, "mask": arrays["mask"] > 1.0 - ALIKE}
 
 
 def _own_grid(t: Array) -> tuple[NDArray[np.intp], Array] | None:
@@ -175,22 +169,11 @@ def _own_grid(t: Array) -> tuple[NDArray[np.intp], Array] | None:
     return places, np.asarray(start + period * np.arange(places[-1] + 1))
 
 
-def _filled(data: Dataset, places: NDArray[np.intp], grid: Array) -> Dataset:
-    """The recording on its own grid: its samples as they are, lost ones by linear interpolation."""
-    grid[places] = data.t
-    arrays = _interpolated(data, np.arange(len(grid), dtype=float), places.astype(float))
-    step = f"{len(grid) - len(places)} lost samples interpolated, on the clock's own grid"
-    return replace(data, t=grid, **arrays, steps=(*data.steps, step))
-
-
 def _nominal_rate(period: float) -> float:
     """Nearest round rate [Hz]: 1000 for a median period of 1.0004 ms."""
     rate = 1.0 / period
-    for digits in (1, 2, 3):
-        rounded = float(f"{rate:.{digits}g}")
-        if abs(rounded - rate) <= ROUND * rate:
-            return rounded
-    return rate
+    rounded = (float(f"{rate:.{digits}g}") for digits in (1, 2, 3))
+    return next((one for one in rounded if abs(one - rate) <= ROUND * rate), rate)
 
 
 #: How far the measured velocity may be from the differences, as a share of the velocity, beyond what noise explains.
@@ -215,28 +198,21 @@ def measured_is_better(data: Dataset, cutoff: float | None, rate: float) -> bool
     rate
         [Hz]
     """
-    if data.dq is None:
+    moves = moving_joints(data.q)
+    if data.dq is None or not moves.any():
         return False
     band = rate / 2 if cutoff is None else cutoff
-    moves = moving_joints(data.q)
-    if not moves.any():
-        return False
-    quieter, apart = [], []
-    for q, v in zip(data.q[:, moves].T, data.dq[:, moves].T, strict=True):
-        quieter.append(white_noise(v) / max(2 * np.pi * band * white_noise(q) / np.sqrt(3.0), np.finfo(float).tiny))
-        apart.append(_apart(q, v, band, rate))
-    return bool(np.median(quieter) < 1.0 and np.median(apart) <= AGREES)
-
-
-def _apart(q: Array, v: Array, band: float, rate: float) -> float:
-    """Distance of the measured velocity from the differences below the cut-off, over the velocity."""
-    differences = np.gradient(q) * rate
-    pair = np.stack([differences, v], axis=1)
+    q, dq = data.q[:, moves], data.dq[:, moves]
+    noise = 2 * np.pi * band * white_sd(q, 4) / np.sqrt(3.0)
+    quieter = white_sd(dq, 4) / np.maximum(noise, np.finfo(float).tiny)
+    pair = np.stack([np.gradient(q, axis=0) * rate, dq], axis=1)
     if band < rate / 2:
         pair = LowPass(band, 4, rate, 0)(pair)
-    inner = slice(len(q) // 20, len(q) - len(q) // 20)
-    size = float(np.linalg.norm(pair[inner, 0]))
-    return float(np.linalg.norm(pair[inner, 0] - pair[inner, 1])) / size if size else np.inf
+    differences, measured = np.moveaxis(pair[len(q) // 20 : len(q) - len(q) // 20], 1, 0)
+    size = np.linalg.norm(differences, axis=0)
+    away = np.linalg.norm(differences - measured, axis=0)
+    apart = np.divide(away, size, out=np.full(len(size), np.inf), where=size > 0)
+    return bool(np.median(quieter) < 1.0 and np.median(apart) <= AGREES)
 
 
 #: Samples kept for each period of the cut-off frequency, where the number is chosen.
@@ -456,9 +432,8 @@ class Processing:
             "velocity": self.velocity == "measured",
             "acceleration": self.acceleration == "measured",
         }
-        with_columns = (
-            ", and the columns of the regressor with it" if self.torque_cutoff and self.filter_columns else ""
-        )
+        both = bool(self.torque_cutoff and self.filter_columns)
+        with_columns = ", and the columns of the regressor with it" * both
         reason = f" ({self.cutoff_reason})" if self.cutoff_reason else ""
         again = f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""
         dq = "as measured" if motion["velocity"] else "central differences of the filtered position"

@@ -548,11 +548,10 @@ class _Reading:
         if flips:
             self._say("signs", f"joints {', '.join(map(str, flips))} reversed", "as asked for")
         self._in_limits(values)
-        peaks = [f"{peak:.4g}" for peak in np.fmax.reduce(np.abs(values))]
-        fits = ["-"] * len(peaks), ["-"] * len(peaks)
-        if fit is not None:
-            fits = [_number(value) for value in fit.gravity], [_number(value) for value in fit.share]
-        return self._rows(q, positions, tau, list(zip(peaks, *fits, strict=True)))
+        peaks = np.fmax.reduce(np.abs(values))
+        fits = np.full((2, len(peaks)), np.nan) if fit is None else (fit.gravity, fit.share)
+        ends = [(f"{peak:.4g}", _number(rho), _number(share)) for peak, rho, share in zip(peaks, *fits, strict=True)]
+        return self._rows(q, positions, tau, ends)
 
     def _in_limits(self, values: Array) -> None:
         """Torques far beyond what the drives can give, or far below, are of another unit."""

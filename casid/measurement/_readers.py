@@ -386,11 +386,8 @@ def has_commands_only(path: str | Path) -> bool | None:
         if options:
             raise
         return None
-    if (
-        "q" not in found
-        or not {"q_des", "tau"} & set(found)
-        or ("tau" not in found and not options and torque_columns(table))
-    ):
+    hidden = "tau" not in found and not options and torque_columns(table)
+    if "q" not in found or not {"q_des", "tau"} & set(found) or hidden:
         return None
     return "q_des" in found and ("tau" not in found or is_unsigned(found, options))
 

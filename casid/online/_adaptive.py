@@ -230,9 +230,7 @@ def _system(model: Model, truth: Array, adaptation: Adaptation, K: Array, Lambda
     a = ddq_ref - Lambda * (dq - dq_ref)
     s = dq - v
     pi = ca.SX.sym("pi", 10 * links)
-    torque = (
-        ca.mtimes(model.mass_matrix(q, pi), a) + ca.mtimes(model.coriolis_matrix(q, dq, pi), v) + model.gravity(q, pi)
-    )
+    torque = model.mass_matrix(q, pi) @ a + model.coriolis_matrix(q, dq, pi) @ v + model.gravity(q, pi)
     Y = ca.jacobian(torque, pi)
     tau = ca.mtimes(Y, estimates) - K * s
     ddq = model.forward_dynamics(q, dq, tau, truth)

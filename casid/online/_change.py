@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -227,46 +227,28 @@ class Sample(NamedTuple):
     before: Information
 
 
-@dataclass
-class RecentSamples:
-    """The last samples before an alarm.
+class RecentSamples(deque[Sample]):
+    """The last samples before an alarm, as many as ``maxlen``.
 
     With parameters p before and others after a change at sample k, the most likely k minimises
 
         sum_{i < k} (increase of min ||rho - R p||^2 by sample i) + min over samples from k on of their sum of squares
 
     (Basseville and Nikiforov 1993, Sec. 2.6: the maximum likelihood estimate of the change time).
-
-    Attributes
-    ----------
-    length : int
-        Samples.
     """
-
-    length: int
-    _samples: deque[Sample] = field(default_factory=deque, init=False, repr=False)
-
-    def add(self, sample: Sample) -> None:
-        """Add the newest sample and drop the oldest."""
-        self._samples.append(sample)
-        if len(self._samples) > self.length:
-            self._samples.popleft()
-
-    def __len__(self) -> int:
-        return len(self._samples)
 
     def since_change(self) -> list[Sample]:
         """Samples after the most likely change; the first of them, which may have begun before it, is left out.
 
         The buffer is empty afterwards.
         """
-        samples, k = list(self._samples), self._change()
-        self._samples.clear()
-        return samples[k + 1 :]
+        kept = list(self)[self._change() + 1 :]
+        self.clear()
+        return kept
 
     def new(self) -> tuple[Information, Information]:
         """Information before the most likely change, and of the samples from it on, of original equations."""
-        samples = list(self._samples)[self._change() :]
+        samples = list(self)[self._change() :]
         rows, targets = _equations(samples)
         before, moving = samples[0].before, float(sum(s.moving.sum() for s in samples))
         return before, Information.nothing(rows.shape[1]).updated(rows, targets, moving)
@@ -279,7 +261,7 @@ class RecentSamples:
         f - 2 size``, where s^2 is the sum of squares that either side leaves over ``f nu``. It exceeds the quantile of
         the probability of a false alarm, which all samples share.
         """
-        samples = list(self._samples)
+        samples = list(self)
         if len(samples) < 2 * FEW:
             return False
         k = min(max(self._change(), FEW), len(samples) - FEW)
@@ -299,7 +281,7 @@ class RecentSamples:
 
     def _change(self) -> int:
         """The most likely first sample after a change, to a three hundredth of them."""
-        samples = list(self._samples)
+        samples = list(self)
         if not samples:
             return 0
         firsts = range(0, len(samples), -(-len(samples) // 300))

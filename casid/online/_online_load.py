@@ -162,22 +162,15 @@ class OnlineLoad(Estimator):
         self._whitened = Whitening(self.correlation)
         self._state = None if errors.state is None else StateWeights(model, self.parameters, errors.state)
         self._longest = float(max(self.detector.windows))
-        self._recent = RecentSamples(round(max(self.detector.windows)))
+        self._recent = RecentSamples(maxlen=round(self._longest))
         # until the detector knows what is usual, all samples are kept, so that a change is found afterwards
-        self._early: RecentSamples | None = RecentSamples(round(self.detector.learning) + 1)
-        self._looked, self._looks = 0, 0
-        self.information = Information.nothing(10)
-        self._joints = self._nothing_of_joints()
-        self.since = -np.inf
+        self._early: RecentSamples | None = RecentSamples(maxlen=round(self.detector.learning) + 1)
+        self._looks, self._looked, self.since = 0, 0, -np.inf
         self.changes: list[float] = []
         self._columns = list(model.link_columns[-1])
-        self._last: Array | None = None
-        self._judged = 0.0
-        self._settled = 0
         self.noise = ResidualNoise(model.n)
-        # the detector compares levels, whatever the correlation: differences of torques hold little about them
-        self._plain = self.information
         self._usual = ResidualNoise(model.n) if self.correlation.any() else self.noise
+        self._forget()
 
     @property
     def by_state(self) -> bool:
@@ -208,7 +201,7 @@ class OnlineLoad(Estimator):
         for k, (row, target, moves, plain_row, plain_target) in enumerate(zip(*white, moving, *plain, strict=True)):
             now = self.time if times is None else float(times[k])
             sample = Sample(row, target, moves, plain_row, plain_target, now, self._plain)
-            self._recent.add(sample)
+            self._recent.append(sample)
             alarm = self.detector.update(
                 plain_row, plain_target, self._plain, self._usual, float(moves.mean()), self._explained
             )
@@ -218,7 +211,7 @@ class OnlineLoad(Estimator):
             elif not self.detector.disturbed:
                 self._take(sample)
                 if self._early is not None:
-                    self._early.add(sample)
+                    self._early.append(sample)
                     if len(self._early) >= self.detector.learning:
                         changed = self._looked_back(now) or changed
                         self._early = None
@@ -247,9 +240,7 @@ class OnlineLoad(Estimator):
         """
         before, own = (recent or self._recent).new()
         both = before.updated(own.R, own.rho)
-        one, old, new = (
-            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last) for part in (both, before, own)
-        )
+        one, old, new = map(self._solve, (both, before, own))
         gain = (one.objective + both.rest) - (old.objective + before.rest) - new.objective
         usual = self._usual.variance
         left = new.data + own.rest - own.count * usual
@@ -258,16 +249,24 @@ class OnlineLoad(Estimator):
     def _start_anew(self, now: float, kept: Sequence[Sample]) -> None:
         """Restart with the samples of the new load only."""
         self.changes.append(now)
-        self._early, self._looked = None if self._early is None else RecentSamples(self._early.length), 0
-        self.information, self._joints = Information.nothing(10), self._nothing_of_joints()
-        self._plain = self.information
-        self._last, self._judged, self._settled = None, 0.0, 0
+        self._forget()
         self.since = kept[0].time if kept else now
         for sample in kept:
             sample = sample._replace(before=self._plain)
             self._take(sample)
             if self._early is not None:
-                self._early.add(sample)
+                self._early.append(sample)
+
+    def _forget(self) -> None:
+        """Begin without a sample of the present load."""
+        # the detector compares levels, whatever the correlation: differences of torques hold little about them
+        self.information = self._plain = Information.nothing(10)
+        # right-hand sides with the torques of one joint each: their solutions add up to the estimate
+        self._joints = Information(np.zeros((10, 10)), np.zeros((10, self.model.n)))
+        self._last: Array | None = None
+        self._judged, self._settled, self._looked = 0.0, 0, 0
+        if self._early is not None:
+            self._early.clear()
 
     def _take(self, sample: Sample) -> None:
         """Add one sample of the present load."""
@@ -288,7 +287,7 @@ class OnlineLoad(Estimator):
         if self._usual is self.noise:
             self._plain = self.information
         if abs(self.information.count - self._judged) > REFRESH * self._judged:
-            self._last = self._solve().x
+            self._last = self._solve(self.information).x
             self._judged = self.information.count
 
     def estimate(self, iterations: int = 100) -> LoadEstimate:
@@ -298,7 +297,7 @@ class OnlineLoad(Estimator):
         change; one that is found is among ``changes``, and the estimate is that of the samples since.
         """
         self._looked_back(self.time)
-        found = self._solve(checked_iterations(iterations))
+        found = self._solve(self.information, checked_iterations(iterations))
         self._last = found.x
         p = self.information.estimate
         covariance = self._covariance(p)
@@ -314,14 +313,8 @@ class OnlineLoad(Estimator):
             covariance = covariance + u @ u.T
         return covariance
 
-    def _nothing_of_joints(self) -> Information:
-        """Right-hand sides with the torques of one joint each: their solutions add up to the estimate."""
-        return Information(np.zeros((10, 10)), np.zeros((10, self.model.n)))
-
-    def _solve(self, iterations: int = 100) -> Entropic:
-        return entropic_estimate(
-            self.information.R, self.information.rho, self.plausible, self.mu, self._last, iterations
-        )
+    def _solve(self, part: Information, iterations: int = 100) -> Entropic:
+        return entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, iterations)
 
 
 @dataclass

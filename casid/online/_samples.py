@@ -298,6 +298,6 @@ class Information:
         known = s > RANK * s[0]
         V = Vt.T[:, known] / s[known]
         covariance = scale * V @ V.T
-        unknown = np.linalg.norm(Vt[~known], axis=0) > np.sqrt(RANK) if (~known).any() else np.zeros(len(s), dtype=bool)
+        unknown = np.linalg.norm(Vt[~known], axis=0) > np.sqrt(RANK)
         covariance[unknown, unknown] = np.inf
         return np.asarray(covariance)

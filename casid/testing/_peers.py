@@ -66,13 +66,11 @@ def inverse_dynamics(
 ) -> np.ndarray:
     """Joint torques (n)."""
     n = robot.n
-    R = np.zeros((n, 3, 3))
-    p, w, dw, a, axes, origins = (np.zeros((n, 3)) for _ in range(6))
+    R = np.tile(np.eye(3), (n + 1, 1, 1))
+    p, w, dw, a, axes, origins = (np.zeros((n + 1, 3)) for _ in range(6))
     for k, joint in enumerate(robot.joints):
-        i = joint.parent
-        Rp, pp = (R[i], p[i]) if i >= 0 else (np.eye(3), np.zeros(3))
-        wp, dwp = (w[i], dw[i]) if i >= 0 else (np.zeros(3), np.zeros(3))
-        ap = a[i] if i >= 0 else np.zeros(3)
+        i = joint.parent  # -1, the last row, is the base
+        Rp, pp, wp, dwp, ap = R[i], p[i], w[i], dw[i], a[i]
         R0, p0 = joint.placement[:3, :3], joint.placement[:3, 3]
         R1, p1 = joint.link_placement[:3, :3], joint.link_placement[:3, 3]
         axis = Rp @ R0 @ joint.axis

@@ -152,6 +152,7 @@ def commanded_motion(
     t: ArrayLike,
     q_des: ArrayLike,
     *,
+    torque: Array | None = None,
     noise: float = 0.0,
     quantum: float = 0.0,
     gain: float = 1.0,
@@ -167,6 +168,8 @@ def commanded_motion(
         All values of the servo known.
     t, q_des
         Times (N,) and commands (N, n).
+    torque
+        Known torques beside the servos', (N, n).
     noise, quantum
         Standard deviation and step of the encoders [rad or m].
     gain
@@ -175,13 +178,13 @@ def commanded_motion(
         Longest integration step [s]; shorter than that of an identification, so that its error counts.
     """
     u = np.asarray(q_des, dtype=float)
-    data = CommandRecording(np.asarray(t, dtype=float), u, u, gain=gain, name=name)
+    data = CommandRecording(np.asarray(t, dtype=float), u, u, gain=gain, torque=torque, name=name)
     runs = FreeRuns(robot, servo, [data], step, np.inf, threads=1)
     point = runs.point(np.zeros(0))
     point.starts[0][robot.n :] = 0.0
     q = runs.simulate(point)[0]
     q = q + noise * np.random.default_rng(seed).standard_normal(q.shape)
-    return CommandRecording(data.t, np.round(q / quantum) * quantum if quantum else q, u, gain=gain, name=name)
+    return replace(data, q=np.round(q / quantum) * quantum if quantum else q)
 
 
 def broadband_commands(t: ArrayLike, middle: ArrayLike, width: ArrayLike, seed: int = 0, highest: float = 1.0) -> Array:

@@ -45,9 +45,8 @@ def scatter(arm, commands):
 def test_designed_commands_are_worth_what_they_promise_and_keep_the_limits(arm, runs, ordinary):
     """Intervals of an identification from them are as expected, and half as wide as ordinary ones."""
     made = design_commands(runs, THETA, limits(4.0), duration=12.0, iterations=80)
-    assert (
-        made.value < made.first and made.worst in made.names and list(made.names) == [p.name for p in runs.parameters]
-    )
+    assert made.value < made.first and made.worst in made.names
+    assert list(made.names) == [p.name for p in runs.parameters]
     u, rate = (made.trajectory.derivative(T, order) for order in (0, 1))
     assert np.abs(u).max() <= 0.9 and np.abs(rate).max() <= 4.0
     options = SimulationOptions(threads=1, terms=(), folds=0, longest=20.0)

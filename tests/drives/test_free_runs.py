@@ -194,9 +194,8 @@ def test_friction_that_differs_by_direction_obeys_its_law(axis):
                   offset=0.5, offset_drift=0.25)  # fmt: skip
     t, zero = np.arange(400) * 0.01, np.zeros((400, 1))
     for force, fv, expected in ((6.0, 14.0, (6.0 - 1.0 - 0.5) / 14.0), (-6.0, 6.0, -(6.0 - 1.0 + 0.5) / 6.0)):
-        data = CommandRecording(t, zero, zero, torque=np.full((400, 1), force))
-        runs = FreeRuns(axis, known, [data], 1e-3, np.inf, threads=1)
-        speed = np.gradient(runs.simulate(runs.point(np.zeros(0)))[0][:, 0], t)[200:-1]
+        q = commanded_motion(axis, known, t, zero, torque=np.full((400, 1), force)).q
+        speed = np.gradient(q[:, 0], t)[200:-1]
         assert speed == pytest.approx(expected - 0.25 / fv * (t[200:-1] - 0.5 / fv), abs=1e-3)  # inertia over friction
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from casid.drives import FREE, CommandRecording, FreeRuns, Servo, SimulationOptions, Unknown, identify_from_commands
+from casid.drives import FREE, CommandRecording, Servo, SimulationOptions, Unknown, identify_from_commands
 from casid.errors import DatasetError
 from casid.testing import broadband_commands, commanded_motion
 
@@ -35,9 +35,8 @@ def recordings(robot, count=3, seconds=14.0, **changes):
 
 def identified(robot, data, options=QUICK, profile=(), **unknown):
     """Two gains and viscous frictions, or what else is unknown."""
-    return identify_from_commands(
-        robot, data, Servo(**{**SMOOTH, "viscous": FREE, **unknown}), options, profile=profile
-    )
+    servo = Servo(**{**SMOOTH, "viscous": FREE, **unknown})
+    return identify_from_commands(robot, data, servo, options, profile=profile)
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +164,8 @@ def test_correlated_errors_widen_the_intervals(arm):
         red[k] = 0.9 * red[k - 1] + np.sqrt(1 - 0.9**2) * white[k]
     clean = motion(arm, 20.0, noise=0.0)
     options = replace(QUICK, longest=99.0)  # one piece: nothing but the errors' own correlation shows it
-    wide, narrow = (
-        deviations(identified(arm, [replace(clean, q=clean.q + e)], options, kp=FREE)) for e in (red, white)
-    )
+    noisy = [[replace(clean, q=clean.q + e)] for e in (red, white)]
+    wide, narrow = (deviations(identified(arm, data, options, kp=FREE)) for data in noisy)
     assert np.all(wide / narrow > 2.0) and np.all(wide / narrow < 6.0)
 
 
@@ -272,18 +270,18 @@ def test_an_integral_and_a_tilted_base_are_found(arm):
 
 def test_bad_recordings_and_options_are_refused(arm, fitted):
     (data,) = fitted.recordings
-    with pytest.raises(DatasetError, match="no joint moves"):
-        identify_from_commands(arm, [replace(data, q=np.zeros_like(data.q))])
-    with pytest.raises(DatasetError, match="same numbers"):
-        identify_from_commands(arm, [replace(data, q=data.q_des)])
     with pytest.raises(DatasetError, match="more commands than encoders"):
         CommandRecording(data.t, data.q[:, :1], data.q_des)
     with pytest.raises(DatasetError, match="drives nothing"):
         replace(data, gain=0.0)
-    with pytest.raises(DatasetError, match="joints for the 2"):
-        identify_from_commands(arm, [CommandRecording(data.t, data.q[:, :1], data.q_des[:, :1])])
-    with pytest.raises(DatasetError, match="nothing is left"):
-        identify_from_commands(arm, [data], Servo(**TRUE))
+    for bad, servo, words in (
+        (replace(data, q=np.zeros_like(data.q)), None, "no joint moves"),
+        (replace(data, q=data.q_des), None, "same numbers"),
+        (CommandRecording(data.t, data.q[:, :1], data.q_des[:, :1]), None, "joints for the 2"),
+        (data, Servo(**TRUE), "nothing is left"),
+    ):
+        with pytest.raises(DatasetError, match=words):
+            identify_from_commands(arm, [bad], servo)
     with pytest.raises(DatasetError, match="'armature' is no unknown here"):
         identified(arm, [data], profile=["armature"])
     assert fitted.runs.named(["kp", "viscous elbow"]) == [0, 1, 3] and fitted.runs.named(["all"]) == [0, 1, 2, 3]
@@ -364,13 +362,10 @@ def test_a_driven_axis_shows_friction_by_direction_and_a_drifting_offset(axis):
     truth = {"armature": 20.0, "viscous": 30.0, "coulomb": 4.0, "offset": -0.5}
     odd = {"viscous_asymmetry": 6.0, "offset_drift": 0.02}
     for more in ({}, {"offset_drift": 0.02}, odd):
-        data = CommandRecording(t, zero, zero, torque=force, name="pulses")
-        runs = FreeRuns(axis, Servo(**known, **truth, **more), [data], 1e-3, np.inf, threads=1)
-        q = runs.simulate(runs.point(np.zeros(0)))[0]
-        noisy = q + 1e-5 * np.random.default_rng(0).standard_normal(q.shape)
+        data = commanded_motion(axis, Servo(**known, **truth, **more), t, zero, torque=force, noise=1e-5)
         offset = 0.0 if more == odd else FREE  # both terms bring it where it is not asked for
         servo = Servo(**known, armature=Unknown(lower=1.0, upper=1e3), offset=offset)
-        found = identify_from_commands(axis, [replace(data, q=noisy)], servo, SimulationOptions(step=2e-3))
+        found = identify_from_commands(axis, [data], servo, SimulationOptions(step=2e-3))
         assert {e.attribute for e in found.estimates} & set(odd) == set(more)
         for name, value in more.items():
             assert found.table[name][0] == pytest.approx(value, rel=0.05)

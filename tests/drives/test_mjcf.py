@@ -148,9 +148,8 @@ def test_voltage_servos_are_limited_before_their_motors_damping(arm, data, tmp_p
     path, notes = write_mjcf(found, tmp_path / "arm.xml")
     root, made = actuators(path)
     damping = {one.get("name"): float(one.get("damping")) for one in root.iter("joint")}
-    assert row(made["shoulder"], "forcerange") == pytest.approx([-0.6, 0.6]) and row(made["shoulder"], "gainprm") == [
-        12
-    ]
+    assert row(made["shoulder"], "forcerange") == pytest.approx([-0.6, 0.6])
+    assert row(made["shoulder"], "gainprm") == [12]
     assert damping == pytest.approx({"shoulder": 0.4 + 2 * 0.3 + 0.5, "elbow": 0.3})
     assert row(made["elbow"], "biasprm") == pytest.approx([-9.0 * 0.02, -9.0, -(2 * 0.2 + 0.5)])
     assert any("gain setting 2" in note for note in notes)

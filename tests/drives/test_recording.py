@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives import (
-    FREE,
-    CommandRecording,
-    Servo,
-    Unknown,
-    held_commands,
-    identify_from_commands,
-    read_commands,
-)
+from casid.drives import FREE, CommandRecording, Servo, Unknown, held_commands, identify_from_commands, read_commands
 from casid.drives._cli import from_commands
 from casid.drives._servo import servo_from
 from casid.errors import DatasetError

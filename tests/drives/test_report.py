@@ -68,9 +68,8 @@ def test_the_figure_shows_commands_encoders_and_free_runs(data, found):
 def test_a_prediction_beyond_the_fit_says_so(data, found):
     """Twice the gain asks for twice the torque, half the time for twice the speed; a voltage is a limit of its own."""
     assert found.beyond(data) == () and found.beyond(data.rows(slice(50, 70))) == ()
-    assert found.beyond(replace(data, gain=2.0)) == tuple(
-        f"{name}: torque 2 x what the fit has seen" for name in ("shoulder", "elbow")
-    )
+    words = "torque 2 x what the fit has seen"
+    assert found.beyond(replace(data, gain=2.0)) == (f"shoulder: {words}", f"elbow: {words}")
     faster = found.beyond(replace(data, t=data.t / 2))
     assert len(faster) == 2 and all("speed" in words and "torque" not in words for words in faster)
     error = np.abs(data.q_des + 0.01 - data.q)
@@ -90,6 +89,5 @@ def test_the_page_shows_the_arm_free_runs_and_every_interval(found):
     panels = [axes for axes in report.figures()["parameters"].axes if axes.get_title(loc="left")]
     assert len(panels) == len({e.attribute for e in found.estimates})
     gains = panels[[e.attribute for e in found.estimates].index("kp")]
-    assert [line.get_xdata()[0] for line in gains.get_lines() if line.get_marker() == "o"] == [
-        e.value for e in found.estimates if e.attribute == "kp"
-    ]
+    drawn = [line.get_xdata()[0] for line in gains.get_lines() if line.get_marker() == "o"]
+    assert drawn == [e.value for e in found.estimates if e.attribute == "kp"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -33,10 +32,8 @@ def truth(model) -> np.ndarray:
 @pytest.fixture(scope="module")
 def run(model, truth):
     reference = Sine(np.zeros(2), np.array([0.8, 0.6]), np.array([0.4, 0.7]), 4.0)
-    return simulate(
-        Plant(model, truth), PD(np.array([40.0, 30.0]), np.array([8.0, 5.0])), reference, 4.0, rate=100.0,
-        integrator=RungeKutta4(0.01),
-    )  # fmt: skip
+    law = PD(np.array([40.0, 30.0]), np.array([8.0, 5.0]))
+    return simulate(Plant(model, truth), law, reference, 4.0, rate=100.0, integrator=RungeKutta4(0.01))
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +52,7 @@ def loss_of(model, data, name):
     return TorqueLoss(model, data, symmetric=parametrisation(name).symmetric)
 
 
-@pytest.fixture(name="loss_of")
-def fixture_of_loss_of() -> Callable[..., Any]:
-    return loss_of
+def differences(value: Callable[[np.ndarray], float], x: np.ndarray, places: Sequence[int]) -> np.ndarray:
+    """Central differences of a function at some places of its argument."""
+    steps = 1e-6 * np.maximum(1.0, np.abs(x)) * np.eye(len(x))
+    return np.array([(value(x + steps[i]) - value(x - steps[i])) / (2 * steps[i, i]) for i in places])

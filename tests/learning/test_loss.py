@@ -21,19 +21,18 @@ from casid.learning import (
     train,
 )
 from casid.measurement import Dataset, Processing
+from tests.learning.conftest import differences, loss_of
 
 
-def test_acceleration_loss_finds_what_torques_find(loss_of, model, data):
+def test_acceleration_loss_finds_what_torques_find(model, data):
     chart = Chart(model, "cov")
     loss = AccelerationLoss(model, data)
     pi = chart.parameters(chart.random(np.random.default_rng(1)))
     rows = np.arange(0, len(data), 5)
     value, slope = loss.gradient(pi, rows)
-    for i in (0, 5, 9, 10, 19, 20):
-        step = np.zeros_like(pi)
-        step[i] = 1e-6 * max(1.0, abs(pi[i]))
-        up, down = loss.gradient(pi + step, rows)[0], loss.gradient(pi - step, rows)[0]
-        assert slope[i] == pytest.approx((up - down) / (2 * step[i]), rel=1e-3, abs=1e-6 * abs(slope).max())
+    places = [0, 5, 9, 10, 19, 20]
+    expected = differences(lambda x: loss.gradient(x, rows)[0], pi, places)
+    assert slope[places] == pytest.approx(expected, rel=1e-3, abs=1e-6 * abs(slope).max())
     torque = train(loss_of(model, data, "cov"), chart, NaturalGradient(), epochs=40, seed=1)
     run = train(loss, chart, NaturalGradient(), epochs=40, start=torque.step.theta)
     assert run.epochs[-1].loss <= run.epochs[0].loss
@@ -68,11 +67,8 @@ def test_gradient_through_the_simulation_against_finite_differences(model, run):
     r, J = loss.residual(pi)
     assert value == pytest.approx(loss.value(pi)) == pytest.approx(float(r @ r))
     assert np.allclose(2 * J.T @ r, slope, rtol=1e-9, atol=1e-12 * np.abs(slope).max())
-    for i in range(len(pi)):
-        step = np.zeros_like(pi)
-        step[i] = 1e-6 * max(1.0, abs(pi[i]))
-        difference = (loss.value(pi + step) - loss.value(pi - step)) / (2 * step[i])
-        assert slope[i] == pytest.approx(difference, rel=1e-4, abs=1e-7 * np.abs(slope).max())
+    expected = differences(loss.value, pi, range(len(pi)))
+    assert slope == pytest.approx(expected, rel=1e-4, abs=1e-7 * np.abs(slope).max())
 
 
 def test_training_through_the_simulation_needs_no_accelerations(model, truth, run):
@@ -103,7 +99,7 @@ def test_bad_rollouts_are_refused(model, run):
         RolloutLoss(model, data, window=100).residual(np.zeros(22))
 
 
-def test_the_compressed_loss_is_the_mean_over_samples(loss_of, model, data):
+def test_the_compressed_loss_is_the_mean_over_samples(model, data):
     chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
     pi = chart.parameters(chart.random(np.random.default_rng(2)))
     everything = loss.gradient(pi, np.arange(len(data)))[0]
@@ -113,7 +109,7 @@ def test_the_compressed_loss_is_the_mean_over_samples(loss_of, model, data):
     assert loss.nmse(pi).mean() == pytest.approx(everything, rel=1e-10)
 
 
-def test_batches_drawn_once_are_compressed_exactly(loss_of, model, data):
+def test_batches_drawn_once_are_compressed_exactly(model, data):
     chart, loss = Chart(model, "tri"), loss_of(model, data, "tri")
     pi = chart.parameters(chart.random(np.random.default_rng(2)))
     for shuffle in (True, False):
@@ -135,7 +131,7 @@ def test_friction_with_memory_is_learnt_at_the_states_of_the_recording(data):
     assert run.gap < 1e-2
 
 
-def test_asymmetric_inertia_enters_the_torque_as_newton_and_euler_say(loss_of, model, data):
+def test_asymmetric_inertia_enters_the_torque_as_newton_and_euler_say(model, data):
     """Sum over links of J_w' (I dw + w x I w) with a matrix I that is not symmetric, by finite differences of R."""
     chart, loss = Chart(model, "nostr"), loss_of(model, data, "nostr")
     rng = np.random.default_rng(3)
@@ -168,7 +164,7 @@ def test_asymmetric_inertia_enters_the_torque_as_newton_and_euler_say(loss_of, m
     + [(name, o) for name in ("tri", "cov", "log-cholesky", "spectral") for o in (NaturalGradient(), GaussNewton())],
     ids=str,
 )
-def test_physical_rungs_reach_their_certified_limit(loss_of, model, data, name, optimiser):
+def test_physical_rungs_reach_their_certified_limit(model, data, name, optimiser):
     chart, loss = Chart(model, name), loss_of(model, data, name)
     limit = certified_limit(loss, chart.links)
     own = limit.gap(limit.value)
@@ -178,7 +174,7 @@ def test_physical_rungs_reach_their_certified_limit(loss_of, model, data, name, 
     assert loss.value(run.parameters) >= limit.lower_bound * (1 - 1e-9)
 
 
-def test_a_target_that_cannot_be_reached_names_the_limit(loss_of, model, data):
+def test_a_target_that_cannot_be_reached_names_the_limit(model, data):
     chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
     limit = certified_limit(loss, chart.links)
     run = train(loss, chart, GaussNewton(), epochs=400, target=limit.lower_bound / 10, limit=limit, seed=1)

@@ -18,26 +18,23 @@ from casid.learning import (
     train,
 )
 from casid.measurement import Dataset
+from tests.learning.conftest import differences, loss_of
 
 NAMES = ("nostr", "symm", "spd", "tri", "cov", "log-cholesky", "spectral")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_against_finite_differences(loss_of, model, data, name):
+def test_gradients_against_finite_differences(model, data, name):
     chart, loss = Chart(model, name), loss_of(model, data, name)
     theta = chart.random(np.random.default_rng(1))
     rows = np.arange(0, len(data), 7)
     slope = chart.pullback(theta, loss.gradient(chart.parameters(theta), rows)[1])
-    h = 1e-6
-    for i in range(chart.size):
-        step = np.eye(chart.size)[i] * h
-        up = loss.gradient(chart.parameters(theta + step), rows)[0]
-        down = loss.gradient(chart.parameters(theta - step), rows)[0]
-        assert slope[i] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-6 * (1 + abs(slope).max()))
+    expected = differences(lambda x: loss.gradient(chart.parameters(x), rows)[0], theta, range(chart.size))
+    assert slope == pytest.approx(expected, rel=1e-4, abs=1e-6 * (1 + abs(slope).max()))
 
 
 @pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton(), NaturalGradient()], ids=lambda o: o.name)
-def test_held_coordinates_stay_and_the_others_learn(loss_of, model, data, optimiser):
+def test_held_coordinates_stay_and_the_others_learn(model, data, optimiser):
     chart, loss = Chart(model, "cov", held=(1, 2, 3)), loss_of(model, data, "cov")
     start = chart.random(np.random.default_rng(5))
     held = np.concatenate([np.arange(k * 10 + 1, k * 10 + 4) for k in range(chart.n)])
@@ -47,7 +44,7 @@ def test_held_coordinates_stay_and_the_others_learn(loss_of, model, data, optimi
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_parametrisation_starts_where_it_says(loss_of, model, data, name):
+def test_every_parametrisation_starts_where_it_says(model, data, name):
     chart, loss = Chart(model, name), loss_of(model, data, name)
     theta = chart.draw(np.random.default_rng(4))
     assert theta.shape == (chart.size,) and np.array_equal(theta, chart.draw(np.random.default_rng(4)))
@@ -57,7 +54,7 @@ def test_every_parametrisation_starts_where_it_says(loss_of, model, data, name):
         assert run.epochs[-1].inconsistent == 0
 
 
-def test_a_checkpoint_of_other_data_start_or_held_coordinates_is_refused(loss_of, model, data, tmp_path):
+def test_a_checkpoint_of_other_data_start_or_held_coordinates_is_refused(model, data, tmp_path):
     chart, loss, file = Chart(model, "cov"), loss_of(model, data, "cov"), tmp_path / "state.npz"
     train(loss, chart, GaussNewton(), epochs=2, checkpoint=file)
     other = TorqueLoss(model, Dataset(data.t, data.q, 1.01 * data.tau, data.dq, data.ddq), scale=loss.scale)
@@ -73,7 +70,7 @@ def test_a_checkpoint_of_other_data_start_or_held_coordinates_is_refused(loss_of
     assert train(loss, chart, GaussNewton(), epochs=4, checkpoint=file).epochs[-1].number == 4
 
 
-def test_the_limit_bounds_every_parametrisation_from_below(loss_of, model, data):
+def test_the_limit_bounds_every_parametrisation_from_below(model, data):
     for name in NAMES:
         chart, loss = Chart(model, name), loss_of(model, data, name)
         limit = certified_limit(loss, chart.links)
@@ -90,7 +87,7 @@ def test_held_coordinates_that_are_none_are_refused(model):
 
 
 @pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton()], ids=lambda o: o.name)
-def test_optimisers_decrease_the_loss_and_resume_bitwise(loss_of, model, data, optimiser, tmp_path):
+def test_optimisers_decrease_the_loss_and_resume_bitwise(model, data, optimiser, tmp_path):
     chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
     whole = train(loss, chart, optimiser, epochs=8, seed=3)
     assert whole.epochs[-1].loss < 0.5 * whole.epochs[0].loss
@@ -106,14 +103,14 @@ def test_optimisers_decrease_the_loss_and_resume_bitwise(loss_of, model, data, o
         train(loss, chart, optimiser, epochs=8, seed=3, checkpoint=file)
 
 
-def test_a_training_that_stalled_stays_where_it_is_when_resumed(loss_of, model, data, tmp_path):
+def test_a_training_that_stalled_stays_where_it_is_when_resumed(model, data, tmp_path):
     chart, loss = Chart(model, "symm"), loss_of(model, data, "symm")
     runs = [train(loss, chart, GaussNewton(steps=50), epochs=50, checkpoint=tmp_path / "state.npz") for _ in range(2)]
     assert "stalled" in runs[0].step.memory
     assert [e.number for e in runs[1].epochs] == [e.number for e in runs[0].epochs]
 
 
-def test_bad_input(loss_of, model, data):
+def test_bad_input(model, data):
     chart = Chart(model, "cov")
     loss = loss_of(model, data, "cov")
     with pytest.raises(DatasetError, match="no velocities"):

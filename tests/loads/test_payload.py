@@ -7,33 +7,30 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-import casid
-from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import tensor_entries, to_standard
 from casid.loads import Payload, gains, payload
 from casid.measurement import Dataset
 from casid.regression import compress, wls
-from casid.testing import recording
+from casid.testing import recording, with_friction
 from tests.helpers import run
 
-FRICTION = ("viscous", "coulomb", "offset")
 LOAD = to_standard(1.7, [0.01, -0.02, 0.15], np.diag([4e-3, 5e-3, 3e-3]))
 
 
 @pytest.fixture(scope="module")
-def robot():
-    return casid.load_robot("panda")
+def known(panda):
+    return with_friction(panda)
 
 
 @pytest.fixture(scope="module")
-def model(robot):
-    return Model(robot, FRICTION)
+def model(known):
+    return known[0]
 
 
 @pytest.fixture(scope="module")
-def truth(model, robot):
-    return model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+def truth(known):
+    return known[1]
 
 
 def loaded_parameters(model, truth, offsets=0.0):
@@ -45,6 +42,12 @@ def loaded_parameters(model, truth, offsets=0.0):
     return x
 
 
+def pair(model, truth, samples, noise=0.05, seeds=(3, 5)):
+    """Recordings with the load and without it."""
+    both = zip((loaded_parameters(model, truth), truth), seeds, strict=True)
+    return [recording(model, x, samples=samples, noise=noise, seed=seed) for x, seed in both]
+
+
 def poses(model, parameters, count, noise, seed):
     rng = np.random.default_rng(seed)
     still = recording(model, parameters, samples=count, seed=seed)
@@ -54,9 +57,7 @@ def poses(model, parameters, count, noise, seed):
 
 
 def test_a_pair_of_recordings_gives_the_load(model, truth):
-    without = recording(model, truth, samples=600, noise=0.05)
-    with_load = recording(model, loaded_parameters(model, truth), samples=600, noise=0.05, seed=3)
-    found = payload(model, with_load, without)
+    found = payload(model, *pair(model, truth, 600, seeds=(3, 0)))
     assert found.mass == pytest.approx(1.7, rel=0.01)
     np.testing.assert_allclose(found.com, [0.01, -0.02, 0.15], atol=2e-3)
     entries = ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -104,11 +105,7 @@ def test_errors_that_friction_bounds_are_no_normal_noise(model, truth, monkeypat
 
 def test_gains_from_a_known_load(model, truth):
     factor = 1.0 / 1.135
-    pair = [
-        recording(model, x, samples=900, noise=0.05, seed=seed)
-        for x, seed in ((loaded_parameters(model, truth), 3), (truth, 5))
-    ]
-    weak = [replace(data, tau=factor * data.tau) for data in pair]
+    weak = [replace(data, tau=factor * data.tau) for data in pair(model, truth, 900)]
     found = gains(model, *weak, mass=1.7)
     assert found.common == pytest.approx(1.135, rel=0.01)
     assert found.interval[0] <= 1.135 <= found.interval[1]
@@ -123,11 +120,8 @@ def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
     factors = np.array([1.0, 1.1, 0.9, 1.2, 1.0, 0.8, 1.05])
     found, deviations = [], []
     for seed in range(6):
-        pair = [
-            recording(model, x, samples=600, noise=0.3, seed=20 * seed + k)
-            for k, x in enumerate((loaded_parameters(model, truth), truth))
-        ]
-        made = gains(model, *[replace(data, tau=data.tau / factors) for data in pair], mass=1.7)
+        data = pair(model, truth, 600, 0.3, (20 * seed, 20 * seed + 1))
+        made = gains(model, *[replace(one, tau=one.tau / factors) for one in data], mass=1.7)
         found.append(made.joints)
         deviations.append(made.sd)
     away = (np.array(found) - factors) / np.array(deviations)
@@ -140,27 +134,23 @@ def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
 @pytest.mark.parametrize("scale", [0.25, 3.0])
 def test_gains_and_their_deviations_scale_with_the_torques_unit(model, truth, scale):
     """Torques in another unit: factors and deviations in the inverse one."""
-    pair = [
-        recording(model, x, samples=400, noise=0.3, seed=seed)
-        for x, seed in ((loaded_parameters(model, truth), 3), (truth, 5))
-    ]
-    plain = gains(model, *pair, mass=1.7)
-    other = gains(model, *[replace(data, tau=data.tau / scale) for data in pair], mass=1.7)
+    data = pair(model, truth, 400, 0.3)
+    plain = gains(model, *data, mass=1.7)
+    other = gains(model, *[replace(one, tau=one.tau / scale) for one in data], mass=1.7)
     np.testing.assert_allclose(other.joints, scale * plain.joints, rtol=1e-6)
     np.testing.assert_allclose(other.sd, scale * plain.sd, rtol=1e-6)
     assert np.isfinite(plain.sd).any()
 
 
 def test_exchanged_recordings_are_named_and_no_load_is_noted(model, truth):
-    with_load = recording(model, loaded_parameters(model, truth), samples=500, noise=0.05, seed=3)
-    without = recording(model, truth, samples=500, noise=0.05, seed=5)
+    with_load, without = pair(model, truth, 500)
     with pytest.raises(DatasetError, match="are exchanged"):
         payload(model, without, with_load)
     same = recording(model, truth, samples=500, noise=0.05, seed=6)
     assert any("cannot be distinguished from none" in note for note in payload(model, same, without).notes)
 
 
-def test_what_determines_no_load_is_refused_or_reported(model, truth, robot):
+def test_what_determines_no_load_is_refused_or_reported(model, truth):
     data = recording(model, truth, samples=300, noise=0.05)
     with pytest.raises(DatasetError, match="one of the two"):
         payload(model, data)
@@ -181,8 +171,7 @@ def test_what_determines_no_load_is_refused_or_reported(model, truth, robot):
 
 
 def test_commands(model, truth, tmp_path):
-    for name, x, seed in (("with", loaded_parameters(model, truth), 3), ("without", truth, 5)):
-        data = recording(model, x, samples=500, noise=0.05, seed=seed)
+    for name, data in zip(("with", "without"), pair(model, truth, 500), strict=True):
         np.savez(tmp_path / f"{name}.npz", t=data.t, q=data.q, dq=data.dq, ddq=data.ddq, tau=data.tau)
     paths = [tmp_path / "with.npz", "--without", tmp_path / "without.npz"]
     assert "set_target_payload" in run("payload", "panda", *paths, "--out", tmp_path / "out")
@@ -216,10 +205,8 @@ def test_intervals_grow_with_the_error_of_the_robot_and_of_the_model(model, trut
     exact = payload(model, with_load, parameters=truth)
     assert any("count as exact" in note for note in exact.notes)
     assert np.ptp(exact.intervals["m"]) < widths[0.05] < widths[1.0]
-    creeping = replace(
-        with_load, tau=with_load.tau + 0.4 * np.sign(with_load.dq) * np.exp(-((with_load.dq / 0.3) ** 2))
-    )
-    mistaken = payload(model, creeping, parameters=truth)
+    creep = 0.4 * np.sign(with_load.dq) * np.exp(-((with_load.dq / 0.3) ** 2))
+    mistaken = payload(model, replace(with_load, tau=with_load.tau + creep), parameters=truth)
     assert np.ptp(mistaken.intervals["m"]) > 2 * np.ptp(exact.intervals["m"])
     with pytest.raises(DatasetError, match="information of"):
         payload(model, with_load, parameters=truth, information=(np.eye(3), np.ones(3)))

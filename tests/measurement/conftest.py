@@ -23,6 +23,12 @@ def csv(header: list[str], table: np.ndarray, delimiter: str = ",") -> str:
     return "\n".join([delimiter.join(header), *rows]) + "\n"
 
 
+def written(path: Path, header: list[str], *columns: np.ndarray) -> Path:
+    """A plain csv."""
+    path.write_text(csv(header, np.column_stack(columns)), encoding="utf-8")
+    return path
+
+
 def sine(rate: float = 1000.0, seconds: float = 10.0, n: int = 2) -> Dataset:
     """A slow sine at every joint."""
     t = np.arange(0.0, seconds, 1.0 / rate)

@@ -137,9 +137,8 @@ def test_a_joint_trajectory_is_a_message_that_bags_carry(store: Any, tmp_path: P
         )
         for point in text["points"]
     ]  # fmt: skip
-    back = store.deserialize_cdr(
-        store.serialize_cdr(known[kind](header(store, 0.0), text["joint_names"], points), kind), kind
-    )
+    message = known[kind](header(store, 0.0), text["joint_names"], points)
+    back = store.deserialize_cdr(store.serialize_cdr(message, kind), kind)
     assert list(back.joint_names) == ["shoulder: left", "elbow"]
     t = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in back.points])
     expected = motion.motion(t + motion.times(20.0)[0])

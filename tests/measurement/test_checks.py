@@ -22,12 +22,12 @@ from tests.measurement.conftest import TAU, Q, T, motion
 
 def test_joint_count_degrees_and_standstill(panda):
     t, q, *_ = motion(7, 200, 0)
-    with pytest.raises(DatasetError, match="has 6 joints, robot 'panda' has 7"):
-        check_against(Dataset(t, q[:, :6], q[:, :6]), panda)
-    with pytest.raises(DatasetError, match="these look like degrees"):
-        check_against(Dataset(t, np.rad2deg(q), q), panda)
-    with pytest.raises(DatasetError, match="no joint moves"):
-        check_against(Dataset(t, np.ones_like(q), q), panda)
+    for positions, words in (
+        (q[:, :6], "has 6 joints, robot 'panda' has 7"), (np.rad2deg(q), "these look like degrees"),
+        (np.ones_like(q), "no joint moves"),
+    ):  # fmt: skip
+        with pytest.raises(DatasetError, match=words):
+            check_against(Dataset(t, positions, positions), panda)
 
 
 def test_reversed_torques_are_noted(arm):

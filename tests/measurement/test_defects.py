@@ -190,23 +190,23 @@ def test_a_recording_that_is_taken_as_it_is_has_its_defects_named() -> None:
     assert prepare(replace(complete, **states)).defects == ()
 
 
-@pytest.fixture(scope="module")
-def swinging() -> tuple[casid.Robot, Dataset]:
-    """A double pendulum with friction and noisy torques, 3,000 samples."""
-    robot = arm_of(2)
-    model = Model(robot, ("viscous", "coulomb"))
+def swinging(held: float = np.nan, noise: float = 0.0) -> tuple[casid.Robot, Dataset]:
+    """A double pendulum with friction, 3,000 samples with noise, whose first joint may be held."""
+    robot, rng = arm_of(2), np.random.default_rng(0)
     t, q, dq, ddq = motion(2, 3000, 2, speed=0.8)
-    t = np.arange(3000) * (t[1] - t[0])
+    if np.isfinite(held):
+        q[:, 0], dq[:, 0], ddq[:, 0] = held, 0.0, 0.0
     body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0]
-    tau = model.inverse_dynamics(q, dq, ddq, np.array([*body, *body, 0.5, 0.4, 0.5, 0.4]))
-    noise = 0.02 * np.random.default_rng(0).normal(size=(3000, 2))
-    return robot, Dataset(t, q, tau + noise)
+    pi = np.array([*body, *body, 0.5, 0.4, 0.5, 0.4])
+    tau = Model(robot, ("viscous", "coulomb")).inverse_dynamics(q, dq, ddq, pi)
+    q = q + noise * rng.normal(size=q.shape)
+    return robot, Dataset(np.arange(3000) * (t[1] - t[0]), q, tau + 0.02 * rng.normal(size=tau.shape))
 
 
 @pytest.mark.claim("a clipped torque is masked, noted and named by the verdict alike")
-def test_a_clipped_torque_is_masked_noted_and_judged(swinging: tuple[casid.Robot, Dataset]) -> None:
+def test_a_clipped_torque_is_masked_noted_and_judged() -> None:
     """0.4 % of the samples at the first joint, 1 % at the second."""
-    robot, data = swinging
+    robot, data = swinging()
     shares = np.array([0.004, 0.01])
     levels = np.array([np.quantile(column, 1 - share) for column, share in zip(data.tau.T, shares, strict=True)])
     clipped = np.minimum(data.tau, levels)
@@ -228,14 +228,7 @@ def test_a_clipped_torque_is_masked_noted_and_judged(swinging: tuple[casid.Robot
 @pytest.mark.parametrize("noise", [5e-5, 2e-4, 1e-3])
 def test_a_joint_that_stands_is_named_and_has_no_friction(noise: float) -> None:
     """The first of two joints is held; its position has the noise of an encoder, up to seven times what is motion."""
-    robot, rng = arm_of(2), np.random.default_rng(0)
-    t, q, dq, ddq = motion(2, 3000, 2, speed=0.8)
-    held = np.array([0.0, 1.0])
-    q, dq, ddq, t = q * held + 0.4 * (1 - held), dq * held, ddq * held, np.arange(3000) * (t[1] - t[0])
-    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0]
-    pi = np.array([*body, *body, 0.5, 0.4, 0.5, 0.4])
-    tau = Model(robot, ("viscous", "coulomb")).inverse_dynamics(q, dq, ddq, pi)
-    data = Dataset(t, q + noise * rng.normal(size=q.shape), tau + 0.02 * rng.normal(size=tau.shape))
+    robot, data = swinging(0.4, noise)
     result = identify(robot, data, checks=Checks(folds=0))
     assert "joint1: no motion in any recording" in result.verdict.torques and result.verdict.right
     extras = result.feasible.extras

@@ -19,21 +19,20 @@ from casid.files import parse_toml
 from casid.identification import Checks, ModelOptions
 from casid.measurement import Answers, Dataset, Processing, Proposal, propose, read_dataset, read_log
 from tests.helpers import run
-from tests.measurement.conftest import german_log
+from tests.measurement.conftest import german_log, written
 
 Arm = tuple[Robot, Dataset]
 CLEAR = "Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment"
 
 
-def table(path: Path, names: Sequence[str], *columns: Any) -> Path:
-    """A plain csv."""
-    header = ",".join(names)
-    np.savetxt(path, np.column_stack(columns), delimiter=",", header=header, comments="", fmt="%.9g")
-    return path
-
-
 def options(found: Proposal) -> list[str]:
     return [one.option for one in found.questions]
+
+
+def same(made: Dataset, data: Dataset) -> None:
+    """Times, positions and torques are those that were written."""
+    for name, off in (("t", 1e-9), ("q", 1e-7), ("tau", 1e-6)):
+        np.testing.assert_allclose(getattr(made, name), getattr(data, name), atol=off)
 
 
 def read(log: Path, robot: Robot, answers: Answers | None = None) -> Dataset:
@@ -55,16 +54,13 @@ def test_a_clear_log_is_a_recording(arm: Arm, tmp_path: Path) -> None:
     with pytest.raises(DatasetError):
         read_dataset(log)
     direct = read_log(log, robot, columns=None)
-    assert (
-        "log.csv is read as its names and the robot's dynamics say (positions: A1_Ist [°] ... A2_" in direct.notes[-1]
-    )
+    said = "log.csv is read as its names and the robot's dynamics say (positions: A1_Ist [°] ... A2_"
+    assert said in direct.notes[-1]
     assert list(tmp_path.iterdir()) == [log]
     text = propose(log, robot).settings["text"]
     assert (text["encoding"], text["separator"], text["decimal"]) == ("cp1252", ";", ",")
-    for made in (direct, read(log, robot)):
-        np.testing.assert_allclose(made.t, data.t, atol=1e-9)
-        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
-        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+    same(direct, data)
+    same(read(log, robot), data)
     settings, checks = Processing(cutoff=5.0), Checks(folds=0, verdict=False)
     result = casid.identify(robot, log, processing=settings, model=ModelOptions(terms=("viscous",)), checks=checks)
     assert any("log.csv is read as" in note for note in result.notes)
@@ -81,10 +77,9 @@ def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) ->
         read_log(german_log(tmp_path / "named.csv", data, names=CLEAR), robot, columns={"tau": "A1_Moment"})
     assert "casid import" not in str(caught.value)
     twice = ["t", "a_q1", "a_q2", "b_q1", "b_q2", "tau1", "tau2"]
-    log = table(tmp_path / "twice.csv", twice, data.t, data.q, data.q + 1e-3, data.tau)
-    with pytest.raises(
-        DatasetError, match=r"answer by --columns q= of `casid import .*twice.csv .*which are the posit"
-    ):
+    log = written(tmp_path / "twice.csv", twice, data.t, data.q, data.q + 1e-3, data.tau)
+    asked = r"answer by --columns q= of `casid import .*twice.csv .*which are the posit"
+    with pytest.raises(DatasetError, match=asked):
         read_log(log, robot)
     noise = replace(data, tau=np.random.default_rng(0).normal(size=data.q.shape))
     log = german_log(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")
@@ -95,14 +90,14 @@ def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) ->
 def test_a_log_with_an_odd_name_of_a_column_is_described_by_valid_toml(arm: Arm, tmp_path: Path, name: str) -> None:
     robot, data = arm
     names = ["t", "q_1", "q_2", "tau_1", "tau_2", name]
-    log = table(tmp_path / "log.csv", names, data.t, data.q, data.tau, data.t)
+    log = written(tmp_path / "log.csv", names, data.t, data.q, data.tau, data.t)
     read = parse_toml(propose(log, robot, Answers({"q": "2-3", "tau": "4-5"})).toml(), "log.toml", DatasetError)
     assert read["columns"]["q"] == ["q_1", "q_2"]
 
 
 def test_a_question_shows_a_name_as_it_is(tmp_path: Path) -> None:
     """What a terminal would take for markup is printed."""
-    log = table(tmp_path / "log.csv", ["a[/x]", "b[/x]", "c[/x]"], *np.random.default_rng(0).normal(size=(3, 200)))
+    log = written(tmp_path / "log.csv", ["a[/x]", "b[/x]", "c[/x]"], *np.random.default_rng(0).normal(size=(3, 200)))
     said = run("import", log, "spatial_2r", "--out", tmp_path / "log.toml", code=2)
     assert "[/x]" in said[said.index("Open:") :]
 
@@ -126,7 +121,7 @@ def test_what_is_no_log_keeps_its_message(arm: Arm, tmp_path: Path) -> None:
 def test_joints_that_a_log_does_not_have_are_to_be_locked(arm: Arm, tmp_path: Path) -> None:
     _, data = arm
     names = ["Zeit [s]", "axis1 [rad]", "axis2 [rad]", "torque1 [Nm]", "torque2 [Nm]", "state"]
-    log = table(tmp_path / "log.csv", names, data.t, data.q, data.tau, 0 * data.t)
+    log = written(tmp_path / "log.csv", names, data.t, data.q, data.tau, 0 * data.t)
     with pytest.raises(DatasetError, match=r"3 joints, the log positions of 2 .*: --lock joint3\?") as caught:
         read_log(log, load_robot("three_link"))
     assert str(caught.value).count("axis1") == 1
@@ -155,7 +150,7 @@ def test_names_state_signal_role_joint_and_unit(
     names = [name.format(k) for pair in (positions, torques) for name in reversed(pair) for k in (2, 1)]
     q = data.q[:, ::-1] * (180 / np.pi if unit == "deg" else 1.0)
     other = 0.9 * q + 0.1 * np.sin(3 * data.t)[:, None]
-    log = table(tmp_path / "log.csv", ["time", *names], data.t, other, q, 0.5 * data.tau, data.tau[:, ::-1])
+    log = written(tmp_path / "log.csv", ["time", *names], data.t, other, q, 0.5 * data.tau, data.tau[:, ::-1])
     found = propose(log, robot)
     assert not found.questions and found.settings["units"]["q"] == unit
     columns = {key: [name.format(k) for k in (1, 2)] for key, (name, _) in (("q", positions), ("tau", torques))}
@@ -187,11 +182,9 @@ def test_names_of_recorders_are_read(
     robot, data = arm
     q = np.rad2deg(data.q) if unit == "deg" else data.q
     names = [time, *(name.format(k) for name in (position, torque) for k in (1, 2))]
-    log = table(tmp_path / "log.csv", names, data.t, q, data.tau)
-    for made in (read_log(log, robot), read(log, robot)):
-        np.testing.assert_allclose(made.t, data.t, atol=1e-9)
-        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
-        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+    log = written(tmp_path / "log.csv", names, data.t, q, data.tau)
+    same(read_log(log, robot), data)
+    same(read(log, robot), data)
 
 
 @pytest.mark.claim("a joint whose name has a word for a signal in it is found by its whole name")
@@ -200,15 +193,13 @@ def test_joints_are_found_by_their_names(arm: Arm, tmp_path: Path) -> None:
     for names in (("wrist_angle", "wrist_torque_tube"), ("shoulder", "elbow_joint")):
         own = replace(robot, joints=tuple(replace(j, name=n) for j, n in zip(robot.joints, names, strict=True)))
         heads = [f"{n.removesuffix('_joint')}_{s}" for s in ("position_deg", "torque") for n in reversed(names)]
-        log = table(tmp_path / "log.csv", ["t", *heads], data.t, np.rad2deg(data.q[:, ::-1]), data.tau[:, ::-1])
-        made = read(log, own)
-        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
-        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+        log = written(tmp_path / "log.csv", ["t", *heads], data.t, np.rad2deg(data.q[:, ::-1]), data.tau[:, ::-1])
+        same(read(log, own), data)
 
 
 def test_columns_that_a_user_names(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
-    log = table(tmp_path / "log.csv", ["t", "M2", "M1", "I [A]", "x"], data.t, data.q[:, ::-1], data.tau)
+    log = written(tmp_path / "log.csv", ["t", "M2", "M1", "I [A]", "x"], data.t, data.q[:, ::-1], data.tau)
     for q, tau, order in (("M1|M2", "4-5", [1, 0]), ("3-3|M2", "", []), ("M*", "I [[]A]|x", [])):
         answers = Answers({"q": q, "tau": tau or "4-5"}, angles="rad", torque_unit="N.m", as_is=True, reversed=())
         if order:
@@ -241,9 +232,7 @@ def test_columns_without_names_are_those_that_fit_the_dynamics(arm: Arm, tmp_pat
     parts = [data.q, np.gradient(data.q, data.t, axis=0), data.tau]
     rows = np.column_stack([data.t, *(parts[k] for k in order)])
     np.savetxt(tmp_path / "log.txt", rows, delimiter=" ", fmt="%.9g")
-    made = read(tmp_path / "log.txt", robot)
-    np.testing.assert_allclose(made.q, data.q, atol=1e-8)
-    np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+    same(read(tmp_path / "log.txt", robot), data)
     rows[:, 1:] = np.random.default_rng(0).normal(size=rows[:, 1:].shape)
     np.savetxt(tmp_path / "log.txt", rows, delimiter=" ", fmt="%.9g")
     assert {"--columns q=", "--columns tau="} <= set(options(propose(tmp_path / "log.txt", robot)))
@@ -257,12 +246,12 @@ def test_clocks(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
     names = ["q1", "q2", "tau1", "tau2"]
     rest = np.column_stack([data.q, data.tau])
-    log = table(tmp_path / "log.csv", ["n", *names], np.arange(len(data)), rest)
+    log = written(tmp_path / "log.csv", ["n", *names], np.arange(len(data)), rest)
     assert options(propose(log, robot)) == ["--sampling-rate HZ"]
     np.testing.assert_allclose(read(log, robot, Answers(rate=100.0)).t, data.t, atol=1e-9)
     back = np.where(np.arange(len(data)) % 20 == 7, 0.0, data.t)
     for clock in (back, 0 * data.t):
-        question = propose(table(log, ["time", *names], clock, rest), robot).questions[0]
+        question = propose(written(log, ["time", *names], clock, rest), robot).questions[0]
         assert "'time' does not advance" in question.text
     seconds = data.t + 86396.0
     stamps = [f"{s // 3600 % 24:02.0f}:{s // 60 % 60:02.0f}:{s % 60:09.6f}" for s in seconds]
@@ -319,7 +308,7 @@ def test_velocities_of_a_log_are_the_derivative_or_left_out(
     exact = np.gradient(data.q, data.t, axis=0)
     dq = factor * exact + noise * exact.std(axis=0) * np.random.default_rng(0).normal(size=exact.shape)
     names = ["t", "q1", "q2", "dq1", "dq2", "tau1", "tau2"]
-    found = propose(table(tmp_path / "log.csv", names, data.t, data.q, dq, data.tau), robot)
+    found = propose(written(tmp_path / "log.csv", names, data.t, data.q, dq, data.tau), robot)
     assert ("dq" in found.settings["columns"]) is taken
     assert any(what == "velocities" and (guess == "left out") is not taken for what, guess, _ in found.evidence)
 
@@ -384,7 +373,7 @@ def test_mistakes_in_a_layout_name_the_key(tmp_path: Path, given: dict[str, obje
 @pytest.mark.claim("a number that no sensor measures is named, not computed with")
 def test_cells_that_no_sensor_writes(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
-    log = table(tmp_path / "log.csv", ["t", "q1", "q2", "tau1", "tau2"], data.t, data.q, data.tau)
+    log = written(tmp_path / "log.csv", ["t", "q1", "q2", "tau1", "tau2"], data.t, data.q, data.tau)
     lines = log.read_text().split("\n")
     lines[58] = "0.57,1e308,0.1,0.2,0.3"
     log.write_text("\n".join(lines))

@@ -215,9 +215,8 @@ def recording(model, truth):
 def test_filtered_columns_leave_friction_unbiased(model, truth, recording):
     settings = Processing(cutoff=5.0)
     data = settings.apply(recording)
-    filtered, plain = (
-        wls(compress(model, one)) for one in (data, replace(settings, filter_columns=False).apply(recording))
-    )
+    other = replace(settings, filter_columns=False).apply(recording)
+    filtered, plain = (wls(compress(model, one)) for one in (data, other))
     exact = model.base.values(truth)
     coulomb = [i for i, name in enumerate(model.base.names) if name.startswith("fc")]
     assert np.abs(filtered.beta[coulomb] / exact[coulomb] - 1).max() < 0.01
@@ -274,9 +273,8 @@ def test_given_derivatives_are_neither_filtered_nor_thinned(model, truth):
     made = prepare(data, False)
     for name in ("q", "dq", "ddq", "tau"):
         np.testing.assert_array_equal(getattr(made, name), getattr(data, name))
-    result = identify(
-        model.robot, data, processing=False, estimator="OLS", model=ModelOptions(terms=("viscous", "coulomb", "offset"))
-    )
+    terms = ModelOptions(terms=("viscous", "coulomb", "offset"))
+    result = identify(model.robot, data, processing=False, estimator="OLS", model=terms)
     assert result.unconstrained.data.counts.tolist() == [600] * 7
     np.testing.assert_allclose(result.unconstrained.beta, model.base.values(truth), atol=1e-7)
     assert prepare(data, True).full is not None

@@ -12,16 +12,19 @@ from scipy.io import savemat
 
 from casid import load_robot
 from casid.errors import DatasetError
-from casid.measurement import FORMATS, Processing, check_against, factors, read_dataset
+from casid.measurement import FORMATS, Dataset, Processing, check_against, factors, read_dataset
 from casid.testing import motion
-from tests.measurement.conftest import TAU, Q, T, csv, sine
+from tests.measurement.conftest import TAU, Q, T, csv, sine, written
 
 NAMES = ["q1", "q2", "q3", "tau1", "tau2", "tau3"]
 
 
-def written(path: Path, header: list[str], *columns: np.ndarray, delimiter: str = ",") -> Path:
-    path.write_text(csv(header, np.column_stack(columns), delimiter), encoding="utf-8")
-    return path
+def same(path: Path, **options: object) -> Dataset:
+    """The recording, whose positions and torques are those of this file."""
+    data = read_dataset(path, **options)
+    np.testing.assert_array_equal(data.q, Q)
+    np.testing.assert_array_equal(data.tau, TAU)
+    return data
 
 
 # ---------------------------------------------------------------------- formats
@@ -230,9 +233,7 @@ def named(*signals: str) -> list[str]:
 )
 def test_columns_are_found_by_number_and_by_joint_name(tmp_path: Path, header: list[str]) -> None:
     columns = {"q": "actual_q"} if header[1].startswith("actual") else None
-    data = read_dataset(written(tmp_path / "r.csv", header, T, Q, TAU), columns=columns)
-    np.testing.assert_array_equal(data.q, Q)
-    np.testing.assert_array_equal(data.tau, TAU)
+    data = same(written(tmp_path / "r.csv", header, T, Q, TAU), columns=columns)
     assert data.joints == (("elbow", "wrist1", "wrist2") if "elbow" in header[1] else ())
 
 
@@ -256,10 +257,8 @@ def test_a_joints_name_may_begin_as_another_word_for_the_signal(first: str, tmp_
     """``tau_joint_a1`` beside ``q_joint_a1`` is the torque of 'joint_a1', not the joint torque of 'a1'."""
     stem = first.split("_", 1)[1]
     header = ["time", *(f"q_{stem}{k}" for k in (1, 2, 3)), *(f"{first}{k}" for k in (3, 1, 2))]
-    data = read_dataset(written(tmp_path / "r.csv", header, T, Q, TAU[:, [2, 0, 1]]))
+    data = same(written(tmp_path / "r.csv", header, T, Q, TAU[:, [2, 0, 1]]))
     assert data.joints == tuple(f"{stem}{k}" for k in (1, 2, 3))
-    np.testing.assert_array_equal(data.q, Q)
-    np.testing.assert_array_equal(data.tau, TAU)
 
 
 def test_time_in_other_units(tmp_path: Path) -> None:

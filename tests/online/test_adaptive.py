@@ -43,12 +43,13 @@ def test_natural_estimates_stay_bodies_where_slotine_and_li_leave_them(setting):
 
 def test_bad_input(setting):
     model, truth, start, reference = setting
-    with pytest.raises(DatasetError, match="without joint terms"):
-        simulate_adaptive(Model(model.robot, ("viscous",)), truth, start, SlotineLi(), reference, 1.0)
-    with pytest.raises(DatasetError, match=r"truth: expected shape \(20,\)"):
-        simulate_adaptive(model, truth[:10], start, SlotineLi(), reference, 1.0)
-    with pytest.raises(DatasetError, match="not finite from"):
-        simulate_adaptive(model, truth, start, SlotineLi(1e6), reference, 1.0, q0=[1.0, 1.0])
+    for robot, pi, law, words in (
+        (Model(model.robot, ("viscous",)), truth, SlotineLi(), "without joint terms"),
+        (model, truth[:10], SlotineLi(), r"truth: expected shape \(20,\)"),
+        (model, truth, SlotineLi(1e6), "not finite from"),
+    ):
+        with pytest.raises(DatasetError, match=words):
+            simulate_adaptive(robot, pi, start, law, reference, 1.0, q0=[1.0, 1.0])
 
 
 WRONG = {

@@ -68,15 +68,21 @@ def test_the_alarm_level_follows_the_tails_of_what_is_usual():
     assert 0.5e-4 < exceeded.mean() < 2e-4
 
 
+def sixty(rng, joints: int, change: int, size: float, seen: Information) -> RecentSamples:
+    """Samples of so many torques, from one on with a load of that size; and what was seen before them."""
+    recent = RecentSamples(maxlen=60)
+    for k in range(60):
+        row = rng.normal(size=(joints, 10))
+        target = rng.normal(size=joints) + size * (k >= change) * row @ np.ones(10)
+        recent.append(Sample(row, target, np.ones(joints, bool), row, target, float(k), seen))
+        seen = seen.updated(row, target)
+    return recent
+
+
 def test_the_most_likely_beginning_of_a_new_load_is_where_it_was():
     rng = np.random.default_rng(5)
     for change in (25, 45):
-        recent, seen = RecentSamples(60), Information.nothing(10).updated(50 * np.eye(10), np.zeros(10))
-        for k in range(60):
-            row = rng.normal(size=(7, 10))
-            target = rng.normal(size=7) + (row @ np.full(10, 1.0) if k >= change else 0.0)
-            recent.add(Sample(row, target, np.ones(7, bool), row, target, float(k), seen))
-            seen = seen.updated(row, target)
+        recent = sixty(rng, 7, change, 1.0, Information.nothing(10).updated(50 * np.eye(10), np.zeros(10)))
         kept = recent.since_change()
         assert abs(kept[0].time - (change + 1)) <= 1
         assert kept[-1].time == 59.0
@@ -128,11 +134,5 @@ def test_the_search_for_an_early_change_alarms_no_more_often_than_stated():
     rng, alarms = np.random.default_rng(6), {0.0: 0, 1.0: 0}
     for size in alarms:
         for _ in range(100):
-            recent, seen = RecentSamples(60), Information.nothing(10)
-            for k in range(60):
-                row = rng.normal(size=(2, 10))
-                target = rng.normal(size=2) + size * (k >= 30) * row @ np.ones(10)
-                recent.add(Sample(row, target, np.ones(2, bool), row, target, float(k), seen))
-                seen = seen.updated(row, target)
-            alarms[size] += recent.changed(0.2)
+            alarms[size] += sixty(rng, 2, 30, size, Information.nothing(10)).changed(0.2)
     assert alarms[0.0] <= 20 < 90 <= alarms[1.0]

@@ -13,14 +13,12 @@ from scipy.signal import lfilter
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia import pseudo_inertia
 from casid.measurement import Dataset
 from casid.online import Online, OnlineLoad, TorqueErrors, entropic_fit
 from casid.regression import compress, wls
 from casid.testing import plausible, recorded, recording
-
-BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-
+from tests.online.conftest import BODY, resting
 
 KINDS = ("robot", "load", "load with correlation")
 
@@ -99,11 +97,8 @@ def test_a_joint_at_rest_does_not_wind_up_forgetting(model):
     online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
     online.update(q, dq, ddq, tau, t)
     before = online.information.covariance()
-    still = np.tile(q[-1], (6000, 1))
-    zero = np.zeros_like(still)
-    hold = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
-    rng = np.random.default_rng(3)
-    online.update(still, zero, zero, hold + 0.05 * rng.normal(size=still.shape), t[-1] + 0.01 * np.arange(1, 6001))
+    push = 0.05 * np.random.default_rng(3).normal(size=(6000, model.n))
+    online.update(*resting(model, t, q, pi, 6000, push))
     after = online.information.covariance()
     assert np.trace(after) <= 1.5 * np.trace(before)
     assert smallest_eigenvalue(model, online.estimate().parameters.values) > 0

@@ -15,17 +15,22 @@ from casid.dynamics.terms import GEAR_FRICTION
 from casid.errors import ExportError
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
 from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, export_online
-from casid.testing import plausible, recorded
+from casid.testing import TERMS, plausible, recorded
 from tests.helpers import needs_compiler, run
+from tests.online.conftest import BODY, carrying
 
-TERMS = ("viscous", "coulomb", "offset")
-BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 STRICT = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
 
 
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return Model(casid.load_robot("kuka_iiwa"), TERMS)
+def said(folder: Path, *command: str) -> str:
+    """What a command that succeeds prints."""
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def example(folder: Path, flags: str) -> str:
+    """What the compiled example prints."""
+    said(folder, "make", f"CFLAGS={flags}", "example")
+    return said(folder, "./example")
 
 
 class Exported:
@@ -34,7 +39,7 @@ class Exported:
     def __init__(self, online: Online | OnlineLoad, folder: Path, name: str, flags: str | None = None) -> None:
         export_online(online, folder, name)
         options = [] if flags is None else [f"CFLAGS={flags}"]
-        subprocess.run(["make", *options, f"lib{name}.so"], cwd=folder, check=True, capture_output=True)
+        said(folder, "make", *options, f"lib{name}.so")
         self.library, self.name = ctypes.CDLL(str(folder / f"lib{name}.so")), name
         self.state = (ctypes.c_double * 400_000)()
         self.library[f"{name}_init"](self.state)
@@ -76,12 +81,8 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
     flags = "-std=c99 -O2 -Wall -Wextra -Wpedantic -Werror"
     exported = Exported(online, tmp_path / "c", "arm_online", flags)
-    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True)
-    assert (
-        "within" in subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
-    )
-    tested = subprocess.run(["make", f"CFLAGS={flags}", "test"], cwd=tmp_path / "c", capture_output=True, text=True)
-    assert tested.returncode == 0 and "passed" in tested.stdout, tested.stdout + tested.stderr
+    assert "within" in example(tmp_path / "c", flags)
+    assert "passed" in said(tmp_path / "c", "make", f"CFLAGS={flags}", "test")
     text = (tmp_path / "c" / "arm_online.h").read_text()
     assert "malloc" not in text + (tmp_path / "c" / "arm_online.c").read_text()
     exported.take(q, dq, ddq, tau)
@@ -89,20 +90,17 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     assert exported.estimate(60) == 0
     online.update(q, dq, ddq, tau, t)
     x = online.estimate().entropic.x
-    assert (
-        np.abs(np.array(exported.state[: len(x)]) - x).max() <= (1e-6 if forgetting == 1.0 else 1e-5) * np.abs(x).max()
-    )
+    off = np.abs(np.array(exported.state[: len(x)]) - x).max()
+    assert off <= (1e-6 if forgetting == 1.0 else 1e-5) * np.abs(x).max()
 
 
 @pytest.mark.slow
 @needs_compiler
 def test_the_exported_load_estimator_does_the_same(model, tmp_path):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
-    t, q, dq, ddq, tau, pi = recorded(model, 300, load)
-    pi[list(model.link_columns[-1])] -= load
+    t, q, dq, ddq, tau, pi = carrying(model, 300)
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     exported = Exported(online, tmp_path / "c", "load_online")
-    assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
+    said(tmp_path / "c", "make", "test")
     core = tmp_path / "c" / "online_core.h"  # a broken estimator does not pass its own test
     whole = core.read_text()
     core.write_text(whole.replace("+=", "-=", 1))
@@ -195,9 +193,7 @@ def test_the_command_line_writes_either_estimator(tmp_path, kind):
     arguments = ["export", "kuka_iiwa", "--online", kind, "--out", tmp_path / "c"]
     run(*arguments, code=2)  # says that it needs the deviation
     run(*arguments, "--deviation", 0.3, *(["--parameters", tmp_path / "own.json"] if kind == "load" else []))
-    subprocess.run(["make", f"CFLAGS={STRICT}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
-    out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
-    assert "within" in out
+    assert "within" in example(tmp_path / "c", STRICT)
 
 
 @needs_compiler
@@ -205,8 +201,7 @@ def test_the_command_line_writes_either_estimator(tmp_path, kind):
 @pytest.mark.parametrize("steps", [1, 6, 7])
 def test_estimates_that_are_cut_short_say_so_and_go_on(model, tmp_path, steps):
     load = to_standard(3.0, [0.05, -0.1, 0.08], np.diag([0.02, 0.015, 0.01]))
-    t, q, dq, ddq, tau, pi = recorded(model, 300, load)
-    pi[list(model.link_columns[-1])] -= load
+    t, q, dq, ddq, tau, pi = carrying(model, 300, load)
     online = OnlineLoad(model, pi, np.full(model.n, 20.0), to_standard(0.05, [0, 0, 0.05], np.diag([1e-4] * 3)))
     exported = Exported(online, tmp_path / "c", "load", STRICT)
     codes = []

@@ -12,13 +12,12 @@ import casid
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_dictionary
 from casid.errors import DatasetError, RobotError
-from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.online import OnlineLoad, TorqueErrors, shrunk, state_noise
 from casid.regression import compress, torques, wls
-from casid.testing import motion
+from casid.testing import TERMS, motion
+from tests.online.conftest import BODY
 
-TERMS = ("viscous", "coulomb", "offset")
 COUNT = 3000
 
 
@@ -70,8 +69,7 @@ def test_a_ripple_that_is_there_is_found_by_terms_of_its_kind(rich):
 
 def test_the_result_is_what_an_estimator_of_loads_asks_for(rich):
     own = shrunk(rich, recording(rich, 1, 1.0))
-    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-    online = OnlineLoad(rich, own.parameters, own.weights, body, errors=TorqueErrors(correlation=own.correlation))
+    online = OnlineLoad(rich, own.parameters, own.weights, BODY, errors=TorqueErrors(correlation=own.correlation))
     other = recording(rich, 4, 1.0)
     assert not online.update(other.q, other.dq, other.ddq, other.tau, other.t)
     assert online.estimate().interval[0] < 0.15

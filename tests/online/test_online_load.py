@@ -11,9 +11,7 @@ from casid.errors import DatasetError
 from casid.inertia import to_standard
 from casid.online import OnlineLoad, StateNoise, TorqueErrors
 from casid.testing import recorded
-
-BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-LOAD = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
+from tests.online.conftest import BODY, LOAD, carrying, resting
 
 
 def test_a_load_is_noticed_and_weighed(model):
@@ -34,8 +32,7 @@ def test_a_load_is_noticed_and_weighed(model):
 
 def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(model):
     a, count = 0.8, 400
-    t, q, dq, ddq, tau, pi = recorded(model, count, LOAD, noise=0.0)
-    pi[list(model.link_columns[-1])] -= LOAD
+    t, q, dq, ddq, tau, pi = carrying(model, count, noise=0.0)
     white = np.random.default_rng(6).normal(size=tau.shape)
     tau = tau + 0.2 * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY, errors=TorqueErrors(correlation=a))
@@ -70,8 +67,7 @@ def test_two_changes_in_quick_succession_are_both_noticed(model):
 
 
 def test_intervals_know_of_correlated_noise_and_of_torque_scales(model):
-    t, q, dq, ddq, tau, pi = recorded(model, 1500, LOAD, noise=0.0)
-    pi[list(model.link_columns[-1])] -= LOAD
+    t, q, dq, ddq, tau, pi = carrying(model, 1500, noise=0.0)
     rng = np.random.default_rng(5)
     white = 0.2 * rng.normal(size=tau.shape)
     slow = np.asarray(lfilter([np.sqrt(1 - 0.95**2)], [1, -0.95], white, axis=0))
@@ -94,9 +90,8 @@ def test_inputs_that_samples_do_not_hold_are_refused(model):
 
 @pytest.mark.parametrize("mass", [200.0, -1.0])
 def test_a_load_of_absurd_or_negative_mass_is_solved_with_its_proof(model, mass):
-    t, q, dq, ddq, tau, pi = recorded(model, 600, to_standard(1.0, [0.03, -0.02, 0.08], 3e-3 * np.eye(3)) * mass)
-    pi = pi.copy()
-    pi[list(model.link_columns[-1])] -= to_standard(1.0, [0.03, -0.02, 0.08], 3e-3 * np.eye(3)) * mass
+    load = to_standard(1.0, [0.03, -0.02, 0.08], 3e-3 * np.eye(3)) * mass
+    t, q, dq, ddq, tau, pi = carrying(model, 600, load)
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     online.update(q, dq, ddq, tau, t)
     estimate = online.estimate()
@@ -107,17 +102,15 @@ def test_a_load_of_absurd_or_negative_mass_is_solved_with_its_proof(model, mass)
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
 def test_what_a_joints_scale_does_to_the_load_is_what_is_stated(model, forgetting):
-    t, q, dq, ddq, _, own = recorded(model, 150, LOAD)
+    t, q, dq, ddq, _, free = carrying(model, 150)
     q[90:], dq[90:], ddq[90:] = q[90], 0.0, 0.0
-    free = own.copy()
-    free[list(model.link_columns[-1])] -= LOAD
-    without, carrying = (model.inverse_dynamics(q, dq, ddq, p) for p in (free, own))
+    own = free.copy()
+    own[list(model.link_columns[-1])] += LOAD
+    without, loaded = (model.inverse_dynamics(q, dq, ddq, p) for p in (free, own))
 
     def estimator(scales: np.ndarray) -> OnlineLoad:
-        online = OnlineLoad(
-            model, free, np.full(model.n, 5.0), BODY, forgetting=forgetting, errors=TorqueErrors(gain=0.05)
-        )
-        online.update(q, dq, ddq, without + (carrying - without) * scales, t)
+        online = OnlineLoad(model, free, np.full(model.n, 5.0), BODY, forgetting, errors=TorqueErrors(gain=0.05))
+        online.update(q, dq, ddq, without + (loaded - without) * scales, t)
         return online
 
     online = estimator(np.ones(model.n))
@@ -134,9 +127,8 @@ def test_after_a_gap_residuals_do_not_speak_of_those_before_it(model):
     """The correlation is that of samples a period apart: the first one after a gap counts as the first one of all."""
     t, q, dq, ddq, tau, pi = recorded(model, 200)
     apart = np.where(np.arange(200) >= 100, t + 10.0, t)
-    whole, first, second = (
-        OnlineLoad(model, pi, np.full(model.n, 10.0), BODY, errors=TorqueErrors(correlation=0.5)) for _ in range(3)
-    )
+    weights, errors = np.full(model.n, 10.0), TorqueErrors(correlation=0.5)
+    whole, first, second = (OnlineLoad(model, pi, weights, BODY, errors=errors) for _ in range(3))
     whole.update(q, dq, ddq, tau, apart)
     first.update(q[:100], dq[:100], ddq[:100], tau[:100], t[:100])
     second.update(q[100:], dq[100:], ddq[100:], tau[100:], t[100:])
@@ -150,8 +142,6 @@ def test_a_robot_whose_friction_holds_it_at_rest_raises_no_alarm_and_keeps_its_e
     t, q, dq, ddq, tau, pi = recorded(model, 1500, LOAD, noise=0.02)
     own = pi.copy()
     own[list(model.link_columns[-1])] -= LOAD
-    still, zero = np.tile(q[-1], (400, 1)), np.zeros((400, model.n))
-    middle = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
     held = np.random.default_rng(1).uniform(-0.4, 0.4, (4, model.n)).repeat(100, axis=0)
     size = np.full(model.n, 0.02)
     found = {}
@@ -159,7 +149,7 @@ def test_a_robot_whose_friction_holds_it_at_rest_raises_no_alarm_and_keeps_its_e
         online = OnlineLoad(model, own, np.full(model.n, 50.0), BODY, errors=TorqueErrors(state=state))
         online.update(q, dq, ddq, tau, t)
         before = online.estimate()
-        online.update(still, zero, zero, middle + held, t[-1] + 0.01 * np.arange(1, 401))
+        online.update(*resting(model, t, q, pi, 400, held))
         found[name] = len(online.changes), abs(online.estimate().mass - before.mass)
     assert found["known"][0] == 0 and found["known"][1] < 1e-3
     assert found["unknown"][0] > 0 or found["unknown"][1] > 1e-2
@@ -190,11 +180,8 @@ def test_a_loaded_robot_at_rest_for_minutes_keeps_what_it_knows(model, correlati
     online = OnlineLoad(model, own, np.full(model.n, 10.0), BODY, forgetting, errors=errors)
     online.update(q, dq, ddq, tau, t)
     before = online.estimate()
-    still = np.tile(q[-1], (6000, 1))
-    zero = np.zeros_like(still)
-    hold = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
-    rng = np.random.default_rng(4)
-    online.update(still, zero, zero, hold + 0.1 * rng.normal(size=still.shape), t[-1] + 0.01 * np.arange(1, 6001))
+    push = 0.1 * np.random.default_rng(4).normal(size=(6000, model.n))
+    online.update(*resting(model, t, q, pi, 6000, push))
     after = online.estimate()
     assert not online.changes
     assert after.mass == pytest.approx(2.0, rel=0.02)

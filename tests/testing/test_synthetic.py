@@ -8,16 +8,7 @@ import pytest
 import casid
 from casid.drives import Servo
 from casid.dynamics import Model
-from casid.testing import (
-    BODY,
-    TERMS,
-    broadband_commands,
-    commanded_motion,
-    motion,
-    plausible,
-    recorded,
-    recording,
-)
+from casid.testing import BODY, TERMS, broadband_commands, commanded_motion, motion, plausible, recorded, recording
 
 
 @pytest.mark.parametrize("periodic", [True, False])

@@ -24,6 +24,7 @@ row = Rows()
 SECONDS = 7200
 EXERCISED = (
     *(f"casid/{name}/**/*.py" for name in ("codegen", "description", "drives", "dynamics", "evidence", "inertia")),
+    "casid/drives/rollout.c",
     *(f"scripts/benchmarks/encoders/{name}.py" for name in ("alarms", "measured", "simulated")),
 )  # fmt: skip
 Set = tuple[Robot, Servo | None, tuple[CommandRecording, ...]]
