@@ -120,11 +120,7 @@ class PreparedProblem:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        nominal: Array | None = None,
-        options: SolveOptions | None = None,
-        tighten: bool = True,
+        self, problem: Problem, nominal: Array | None = None, options: SolveOptions | None = None, tighten: bool = True
     ) -> None:
         began = perf_counter()
         self.problem, self.options = problem, options or SolveOptions()
@@ -141,11 +137,7 @@ class PreparedProblem:
         )
         self.feasible_set = FeasibleSet(self.linear, self.nonlinear, self.cones, self.nominal)
         self.program = LiftedProgram(
-            problem.variables.x,
-            problem.objective,
-            self.feasible_set,
-            self.unbounded,
-            4 * self.options.search_factor,
+            problem.variables.x, problem.objective, self.feasible_set, self.unbounded, 4 * self.options.search_factor
         )
         self._terms = 2 * len(self.cones) + 2 * len(self.feasible_set.rows) + 1
         self._first = self.program.solver(

@@ -216,9 +216,7 @@ class LinkVariables:
 
 
 def link_variables(
-    robot: Robot,
-    extras: Mapping[str, tuple[float, float]] | None = None,
-    parameters: Mapping[str, float] | None = None,
+    robot: Robot, extras: Mapping[str, tuple[float, float]] | None = None, parameters: Mapping[str, float] | None = None
 ) -> LinkVariables:
     """Unknowns of a problem about a robot.
 

@@ -11,12 +11,7 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import (
-    link_variables,
-    load_constraints,
-    load_problem,
-    problem_names,
-)
+from casid.retrieval import link_variables, load_constraints, load_problem, problem_names
 from casid.testing import arm
 
 

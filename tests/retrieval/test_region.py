@@ -12,11 +12,7 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.inertia import (
-    consistency,
-    from_standard,
-    to_standard,
-)
+from casid.inertia import consistency, from_standard, to_standard
 from casid.retrieval import (
     InfeasibleError,
     LeastSquares,

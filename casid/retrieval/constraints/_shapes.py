@@ -23,15 +23,7 @@ from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.expressions import affine_rows
 from casid.retrieval._variables import LinkView
-from casid.retrieval.constraints._constraint import (
-    ComBox,
-    Constraint,
-    Constraints,
-    ScalarRow,
-    Setting,
-    Side,
-    flattened,
-)
+from casid.retrieval.constraints._constraint import ComBox, Constraint, Constraints, ScalarRow, Setting, Side, flattened
 
 #: Curvature radius of a soft shape at its axis, where a norm has no slope, as a share of its size.
 _ROUND = 1e-6

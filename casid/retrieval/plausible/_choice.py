@@ -18,11 +18,7 @@ import numpy as np
 
 from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
-from casid.inertia import (
-    MET,
-    Full,
-    Parameters,
-)
+from casid.inertia import MET, Full, Parameters
 from casid.retrieval._bound import lower_bound
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem

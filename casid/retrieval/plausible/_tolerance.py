@@ -29,14 +29,7 @@ import numpy as np
 
 from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
-from casid.inertia import (
-    STANDARD_MAP,
-    SVEC_WEIGHTS,
-    Scaling,
-    congruence,
-    link_slice,
-    pseudo_inertia,
-)
+from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, Scaling, congruence, link_slice, pseudo_inertia
 from casid.retrieval._objectives import PERFECT
 from casid.retrieval._problem import split_rows
 from casid.retrieval._solution import Solution

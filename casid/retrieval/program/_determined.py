@@ -57,12 +57,7 @@ def lower_factors(matrices: Array) -> Array:
 
 
 def split(
-    gram: Array,
-    slope: Array,
-    rho: float,
-    iterations: int = 300,
-    tolerance: float = 3e-7,
-    relaxation: float = 1.6,
+    gram: Array, slope: Array, rho: float, iterations: int = 300, tolerance: float = 3e-7, relaxation: float = 1.6
 ) -> tuple[Array, Array]:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 
