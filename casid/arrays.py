@@ -1,9 +1,9 @@
-"""The types of arrays, and what counts as rounding."""
+"""The types of arrays, copies that nobody changes, and what counts as rounding."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 #: Array of real numbers; docstrings give its shape and units.
 Array = NDArray[np.float64]
@@ -16,3 +16,10 @@ RANK = 1e-10
 ROUNDING = 1e-12
 #: Relative difference of equal results of iterations that end at 1e-10 or so, or of numbers written with ten digits.
 ALIKE = 1e-9
+
+
+def read_only(values: ArrayLike) -> Array:
+    """A copy that cannot be written to."""
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array

@@ -29,7 +29,7 @@ from casid.expressions import (
     has_conditions,
     may_hide,
 )
-from casid.retrieval._problem import Problem, unused
+from casid.retrieval._problem import Problem, numbered, unused
 from casid.retrieval._region import find_quadric, region_box
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, constant_rows, domain_rows, missed_by
 
@@ -100,7 +100,7 @@ def combinations(problem: Problem, most: int = 64, tolerance: float = FEASIBILIT
     problem = _one_sided(_with_domains(problem))
     branched = [condition for _, condition in problem.conditions if not condition.equality]
     either = _either(problem)
-    names = _names([*(c.text for c in branched), *either])
+    names = numbered([*(c.text for c in branched), *either])
     sizes = [2] * len(branched) + [len(rows) for rows in either.values()]
     states = list(islice(_states(sizes, _contradictions(problem, branched)), most + 1))
     if len(states) > most:
@@ -159,14 +159,6 @@ def _contradictions(problem: Problem, branched: Sequence[Condition]) -> dict[tup
             found[i, j] = (0, 0)
         elif total > ROUNDING and everywhere:
             found[i, j] = (1, 1)
-    return found
-
-
-def _names(texts: list[str]) -> list[str]:
-    """The texts, numbered where one occurs twice."""
-    found: list[str] = []
-    for text in texts:
-        found.append(unused(text, found))
     return found
 
 

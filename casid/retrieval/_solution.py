@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.display import Displayed
 from casid.errors import BoundWarning, ProblemError, SolveError
 from casid.expressions import evaluate
@@ -250,10 +250,10 @@ class Solution(ParameterResult, Displayed):
     x: Array
     lower_bound: float
     multipliers: Mapping[str, Array]
-    converged: bool
-    conflict: Conflict | None
-    search_region: Mapping[str, float]
-    tolerances: Tolerances
+    converged: bool = True
+    conflict: Conflict | None = None
+    search_region: Mapping[str, float] = field(default_factory=dict)
+    tolerances: Tolerances = Tolerances()
     iterations: int = 0
     restarts: int = 0
     starts: int = 1
@@ -266,9 +266,7 @@ class Solution(ParameterResult, Displayed):
     versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
 
     def __post_init__(self) -> None:
-        x = np.array(self.x, dtype=float)
-        x.setflags(write=False)
-        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "x", read_only(self.x))
 
     def __repr__(self) -> str:
         return (
@@ -486,10 +484,6 @@ def assess(
     lower_bound: float = -np.inf,
     *,
     multipliers: Mapping[str, Array] | None = None,
-    converged: bool = True,
-    conflict: Conflict | None = None,
-    search_region: Mapping[str, float] | None = None,
-    tolerances: Tolerances | None = None,
     **work: Any,
 ) -> Solution:
     """The solution that a point and a bound are: the only place where a `Solution` is made.
@@ -500,23 +494,14 @@ def assess(
     Parameters
     ----------
     problem, x, lower_bound
-    multipliers, converged, conflict, search_region, tolerances
-        See `Solution`.
+    multipliers
+        Of the problem's constraints, where they are known.
     work
-        Iterations, times, seed, ...: further fields of `Solution`.
+        Tolerances, convergence, iterations, times, seed, ...: further fields of `Solution`.
     """
     least = problem.objective.constant
-    made = Solution(
-        problem,
-        x,
-        float(max(lower_bound, least)),
-        {c.label: (multipliers or {}).get(c.label, np.zeros(0)) for c in problem.constraints},
-        converged,
-        conflict,
-        dict(search_region or {}),
-        tolerances or Tolerances(),
-        **work,
-    )
+    known = {c.label: (multipliers or {}).get(c.label, np.zeros(0)) for c in problem.constraints}
+    made = Solution(problem, x, float(max(lower_bound, least)), known, **work)
     if not made.feasible:
         return made
     negligible = problem.objective.negligible(made.x)
@@ -550,12 +535,6 @@ def reassess(
 
     Of the multipliers, those of constraints that the problem has are kept.
     """
-    kept = {
-        f.name: getattr(solution, f.name) for f in fields(solution) if f.name not in ("problem", "x", "lower_bound")
-    }
-    return assess(
-        problem or solution.problem,
-        solution.x if x is None else x,
-        solution.lower_bound if lower_bound is None else lower_bound,
-        **{**kept, **changes},
-    )
+    given = {"problem": problem, "x": x, "lower_bound": lower_bound}
+    changes |= {name: value for name, value in given.items() if value is not None}
+    return assess(**{**{f.name: getattr(solution, f.name) for f in fields(solution)}, **changes})

@@ -24,7 +24,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, Array, read_only
 from casid.errors import ProblemError
 from casid.inertia import link_slice
 from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
@@ -379,15 +379,15 @@ class PreparedProblem:
             region = certificate.search_region
             return assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
 
-        certificate = Certificate(-np.inf, 0.0, {}) if broken else self._certify(x, linear, curved)
+        certificate = Certificate(-np.inf) if broken else self._certify(x, linear, curved)
         found = judged(certificate)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
             if self._relaxed is None:  # found once, it holds for every start
-                self._relaxed = Certificate(-np.inf, 0.0, {})
+                self._relaxed = Certificate(-np.inf)
                 if self.relaxation.nonconvex:
                     relaxed = relaxed_bound(self.relaxation, x, self.nominal, self.options)
-                    bound = relaxed.bound if np.isfinite(relaxed.bound) else -np.inf
-                    self._relaxed = Certificate(bound, 0.0, relaxed.search_region)
+                    if np.isfinite(relaxed.bound):
+                        self._relaxed = Certificate(relaxed.bound, relaxed.search_region)
             if self._relaxed.lower_bound > found.lower_bound:
                 certificate = self._relaxed
                 found = judged(certificate)
@@ -446,7 +446,7 @@ def checked_point(problem: Problem, point: ArrayLike, what: str) -> Array:
         For a wrong shape, or numbers that are not finite.
     """
     try:
-        x = np.array(point, dtype=float)
+        x = read_only(point)
     except (TypeError, ValueError):
         raise ProblemError(f"{what}: expected {problem.variables.size} numbers, got {type(point).__name__}") from None
     if x.shape != (problem.variables.size,):
@@ -454,7 +454,6 @@ def checked_point(problem: Problem, point: ArrayLike, what: str) -> Array:
     if not np.isfinite(x).all():
         name = problem.variables.names[int(np.flatnonzero(~np.isfinite(x))[0])]
         raise ProblemError(f"{what}: '{name}' is NaN or infinite")
-    x.setflags(write=False)
     return x
 
 

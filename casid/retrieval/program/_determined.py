@@ -56,9 +56,11 @@ def lower_factors(matrices: Array) -> Array:
     return np.asarray(lower_triangle(factors * signs[:, None, :]).reshape(-1))
 
 
-def split(
-    gram: Array, slope: Array, rho: float, iterations: int = 300, tolerance: float = 3e-7, relaxation: float = 1.6
-) -> tuple[Array, Array]:
+#: Of the splitting: largest number of steps, relative change at which they end, and over-relaxation, 1 (none) to 1.8.
+_STEPS, _SETTLED, _RELAXATION = 300, 3e-7, 1.6
+
+
+def split(gram: Array, slope: Array, rho: float) -> tuple[Array, Array]:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 
     Parameters
@@ -68,12 +70,6 @@ def split(
         steps.
     rho
         Penalty of the splitting, > 0; the geometric mean of G's eigenvalues serves well.
-    iterations
-        Largest number of steps.
-    tolerance
-        Relative change at which to stop.
-    relaxation
-        Over-relaxation, 1 (none) to 1.8.
 
     Returns
     -------
@@ -84,19 +80,16 @@ def split(
     """
     size = len(slope)
     inverse = np.linalg.inv(gram + rho * np.eye(size))
-    z = np.zeros(size)
-    u = np.zeros(size)
-    for _ in range(iterations):
+    z, u = np.zeros(size), np.zeros(size)
+    for _ in range(_STEPS):
         v = inverse @ (slope + rho * (z - u))
-        shifted = relaxation * v + (1.0 - relaxation) * z + u
+        shifted = _RELAXATION * v + (1.0 - _RELAXATION) * z + u
         values, vectors = np.linalg.eigh(from_svec(shifted))
         projected = to_svec((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1))
         u = shifted - projected
-        change = float(
-            max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
-        )
+        change = max(np.abs(projected - z).max(), np.abs(v - projected).max())
         z = projected
-        if not change >= tolerance:
+        if not change / max(np.abs(z).max(), 1e-300) >= _SETTLED:
             break
     return z, rho * u
 

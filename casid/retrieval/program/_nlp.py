@@ -33,17 +33,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.errors import ProblemError
 from casid.expressions import Rules, Walk, as_function, interruptible, rebuild
 from casid.inertia import (
-    TENSOR_INDEX,
     ConsistencyCone,
     consistency,
     from_standard,
     link_slice,
     pseudo_inertia,
     standard_size,
+    tensor,
+    tensor_entries,
     to_standard,
 )
 from casid.retrieval._objectives import LeastSquares
@@ -469,20 +470,19 @@ class LiftedProgram:
         soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
         self._dimensions = (size, factors, len(self.weights))
-        found = nonlinear.kept("operations", x)
-        if not found:
-            found += operations(nonlinear.expression, x)
-        self._operations, self._constants = found
+        self._operations, self._constants = nonlinear.kept("operations", lambda: operations(nonlinear.expression, x), x)
         self.scales = self._row_scales()
 
     def _row_scales(self) -> Array:
         """What rows are divided by: their gradient's largest entry in y at the nominal point."""
         linear = np.maximum(np.abs(self._steep).max(axis=1, initial=0.0), 1e-12)
-        found = self._within.nonlinear.kept("slopes", self.cones, tuple(self.nominal.tolist()))
-        if not found:
+
+        def slopes() -> Array:
             jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            found.append(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
-        steep = np.where(np.isfinite(found[0]), found[0], 1.0)
+            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
+
+        found = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
+        steep = np.where(np.isfinite(found), found, 1.0)
         return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
@@ -683,9 +683,7 @@ def _coordinates(cones: tuple[Cone, ...], size: int) -> tuple[Array, Array]:
     for cone in cones:
         link = link_slice(cone.link)
         basis[link, link], origin[link] = cone.basis, cone.offset
-    for shared in (basis, origin):
-        shared.setflags(write=False)
-    return basis, origin
+    return read_only(basis), read_only(origin)
 
 
 @lru_cache(64)
@@ -704,7 +702,6 @@ def _fit(objective: LeastSquares, cones: tuple[Cone, ...]) -> tuple[Array, Array
 SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
 #: Farthest centre of mass of a nominal body [m]: second moments of twice as many digits leave none for its own.
 FARTHEST = 1e6
-_ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
 
 
 def nominal_parameters(problem: Problem) -> Array:
@@ -774,11 +771,9 @@ def uniform_parameters(problem: Problem, rng: np.random.Generator) -> Array:
 
     for k in range(len(problem.variables)):
         mass, com, inertia = from_standard(x[link_slice(k)])
-        six = drawn(facts.inertia_com[k], inertia[_ROWS, _COLUMNS])
-        tensor = np.zeros((3, 3))
-        tensor[_ROWS, _COLUMNS] = tensor[_COLUMNS, _ROWS] = six
+        moments = tensor(drawn(facts.inertia_com[k], tensor_entries(inertia)))
         weight = float(drawn(np.maximum(facts.mass[k], 0.0), np.array(mass)))
-        x[link_slice(k)] = to_standard(max(weight, 1e-3 * mass), drawn(facts.com[k], com), tensor)
+        x[link_slice(k)] = to_standard(max(weight, 1e-3 * mass), drawn(facts.com[k], com), moments)
     return x
 
 
