@@ -128,10 +128,7 @@ class Problem(Displayed):
             stated = stated.expression(self.variables.x)
         stated = in_unknowns(stated, f"problem '{self.name}': the objective")
         written = {c.label: c.expression for c in constraints} | {"": stated}
-        p = self.variables.p
-        fixed = {c.label for c in constraints if not (p.numel() and ca.depends_on(c.expression, p))}
-        varied = {key: e for key, e in written.items() if isinstance(e, ca.SX) and key not in fixed}
-        settled = {key: self.variables.settled(e) for key, e in varied.items()}
+        settled = {key: self.variables.settled(e) for key, e in written.items() if isinstance(e, ca.SX)}
         changed = {key: written[key] for key, e in settled.items() if e is not written[key]}
         vars(self).update(templates={**{k: e for k, e in self.templates.items() if k in written}, **changed})
         constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]

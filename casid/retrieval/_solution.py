@@ -5,10 +5,9 @@ from __future__ import annotations
 import platform
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
@@ -19,9 +18,10 @@ from casid.display import Displayed
 from casid.errors import BoundWarning, ProblemError, SolveError
 from casid.expressions import evaluate
 from casid.inertia import LinkParameters, Parameters
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import Problem, Row
 from casid.retrieval._variables import UnknownVariableError, in_unknowns
 from casid.retrieval.constraints._constraint import FEASIBILITY
+from casid.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,15 +185,12 @@ class Conflict:
 Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
 
 
-@cache
-def _found_versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("casid", "casadi", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+_VERSIONS = {
+    "python": platform.python_version(),
+    "casid": __version__,
+    "casadi": ca.__version__,
+    "numpy": np.__version__,
+}
 
 
 @dataclass(frozen=True)
@@ -263,7 +260,7 @@ class Solution(ParameterResult, Displayed):
     solver_status: str = ""
     trace: tuple[Any, ...] = ()
     tried: str = ""
-    versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
+    versions: Mapping[str, str] = field(default_factory=_VERSIONS.copy)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x", read_only(self.x))
@@ -342,6 +339,11 @@ class Solution(ParameterResult, Displayed):
                 slopes[row.entry] += lam[k] * (change - bound) / step[row.entry]
             found[side] = slopes
         return found
+
+    def row_multipliers(self, rows: Iterable[Row]) -> list[float]:
+        """Multiplier of each of all rows of the problem, linear ones first (`split_rows`); 0 where none is known."""
+        known = {label: iter(values.tolist()) for label, values in self.multipliers.items()}
+        return [next(known.get(row.label, iter(())), 0.0) if row.constraint >= 0 else 0.0 for row in rows]
 
     def __getitem__(self, name: str) -> float:
         """Value of an unknown by its name, e.g. ``m7`` or ``fv1``.

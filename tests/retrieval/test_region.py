@@ -140,7 +140,7 @@ class Spread(LinkConstraint):
     def _quantity(self) -> ca.SX:
         return self.links[0].mass
 
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
         yield ScalarRow(3 * (self.upper[0] - self.links[0].mass), 0.0, np.inf, True, 0, "upper")
 
     def add_facts(self, facts: Facts) -> None:

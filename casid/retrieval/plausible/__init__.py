@@ -10,7 +10,6 @@ from casid.retrieval.plausible._bodies import heaviest as heaviest
 from casid.retrieval.plausible._bodies import held_mass as held_mass
 from casid.retrieval.plausible._bodies import misses as misses
 from casid.retrieval.plausible._bodies import plausible_bodies as plausible_bodies
-from casid.retrieval.plausible._bodies import priors as priors
 from casid.retrieval.plausible._bodies import robot_bodies as robot_bodies
 from casid.retrieval.plausible._choice import FEASIBLE as FEASIBLE
 from casid.retrieval.plausible._choice import Believable as Believable

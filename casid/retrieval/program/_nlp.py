@@ -355,10 +355,6 @@ class Cone:
         y: Array = np.asarray(np.linalg.solve(self.basis, parameters - self.offset))
         return self.notion.factor(y)
 
-    def parameters(self, t: Array) -> Array:
-        """The ten parameters at t: consistent up to rounding, whatever t."""
-        return np.asarray(self.basis @ self.notion.compose(t) + self.offset)
-
 
 @lru_cache(256)
 def _around(consistency: PhysicalConsistency, numbers: tuple[float, ...]) -> Cone:
