@@ -147,8 +147,8 @@ def _contradictions(problem: Problem, branched: Sequence[Condition]) -> dict[tup
         quadric = find_quadric(expression, x, len(problem.variables))
         if quadric is None or quadric.power != 2:
             return 0.0, False
-        rest = quadric.inertia.any() or quadric.moment.any() or quadric.square.any()
-        return (0.0 if rest else quadric.mass), False
+        rest = quadric.form[:9].any() or quadric.square.any()
+        return (0.0 if rest else float(quadric.form[9])), False
 
     for i, j in pairs(range(len(branched)), 2):
         difference, _ = constant(branched[i].margin - branched[j].margin)

@@ -210,25 +210,6 @@ def test_no_bound_exceeds_the_value_of_a_body_at_half_its_margin(kept: float) ->
         assert 0.9 * problem.objective(thin) < found.lower_bound <= problem.objective(thin)
 
 
-X = ca.SX.sym("x", 20)
-
-
-def com(link: int) -> ca.SX:
-    return X[10 * link + 6 : 10 * link + 9] / X[10 * link + 9]
-
-
-def ball(centre: tuple[float, ...], radius: float, link: int = 1) -> ca.Function:
-    return ca.Function("ball", [X], [radius**2 - ca.sumsqr(com(link) - ca.DM(list(centre)))])
-
-
-def unit(rng: np.random.Generator) -> np.ndarray:
-    way = rng.normal(size=3)
-    return np.asarray(way / np.linalg.norm(way))
-
-
-ONE, TWO = ((0.1, 0.0, 0.2), 0.15), ((0.25, -0.1, 0.3), 0.1)
-
-
 def sphere_problem(lower: float = -np.inf, upper: float = np.inf):
     """A body whose centre of mass must be inside (upper) or outside (lower) a sphere about (0.05, 0, 0.1) [m]."""
 

@@ -806,13 +806,12 @@ class InertiaBounds(LinkConstraint):
 
     def quadric(self, entry: int, setting: Setting) -> Quadric:
         i, j = TENSOR_INDEX[entry]
-        inertia, square = np.zeros(6), np.zeros((3, 3))
-        inertia[entry] = 1.0
+        square = np.zeros((3, 3))
         if i == j:
             square[[a for a in range(3) if a != i], [a for a in range(3) if a != i]] = -1.0
         else:
             square[i, j] = square[j, i] = 0.5
-        return Quadric(self.links[0].index, 1, inertia, np.zeros(3), 0.0, square)
+        return Quadric(self.links[0].index, 1, np.eye(10)[entry], square)
 
     def add_facts(self, facts: Facts) -> None:
         facts.within("inertia_com", self.links[0], self.lower, self.upper)

@@ -473,6 +473,7 @@ def _header(named: Mapping[str, Problem], seed: int, work: Work) -> dict[str, An
 
 
 FORMAT = 2
+_QUALITY = ("status", "objective", "penalty", "gap", "max_violation", "lower_bound")
 #: What of a solution is stored beside its point, as these types; everything else is computed from the problem again.
 _WORK: dict[str, Callable[[Any], Any]] = {
     "iterations": index,
@@ -513,13 +514,7 @@ def _record(name: str, number: int, solution: Solution) -> dict[str, Any]:
     return {
         "problem": name,
         "start": number,
-        "status": solution.status,
-        "objective": solution.objective,
-        "penalty": solution.penalty,
-        "gap": solution.gap,
-        "max_violation": solution.max_violation,
-        "lower_bound": solution.lower_bound,
-        **{key: getattr(solution, key) for key in _WORK},
+        **{key: getattr(solution, key) for key in (*_QUALITY, *_WORK)},
         "search_region": dict(solution.search_region),
         "conflict": None if solution.conflict is None else asdict(solution.conflict),
         "x": solution.x.tolist(),
