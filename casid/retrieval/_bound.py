@@ -509,9 +509,10 @@ class Dual:
         """Linear rows, hard and soft, with the solver's multipliers."""
         return cls(rows.matrix, rows.lower, rows.upper, multipliers, *_prices(rows.rows))
 
-    @classmethod
-    def relaxed(cls, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
-        """Cuts that stand for the nonlinear rows with a multiplier, made near x: hard, or soft and convex."""
+    def with_cuts(self, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
+        """And cuts that stand for the nonlinear rows with a multiplier, made near x: hard, or soft and convex."""
+        if not nonlinear.size:
+            return self
         cuts = [
             (row, *found)
             for row, multiplier in zip(nonlinear.rows, multipliers, strict=True)
@@ -520,10 +521,7 @@ class Dual:
         rows, count = [row for row, *_ in cuts], len(cuts)
         forms = np.array([cut.form for _, cut, _ in cuts]).reshape(count, len(x))
         low, amounts = np.array([cut.low for _, cut, _ in cuts]), np.array([-amount for *_, amount in cuts])
-        return cls(forms, low, np.full(count, np.inf), amounts, *_prices(rows))
-
-    def joined(self, extra: Dual) -> Dual:
-        """With further rows."""
+        extra = Dual(forms, low, np.full(count, np.inf), amounts, *_prices(rows))
         return Dual(*(np.concatenate([getattr(self, f.name), getattr(extra, f.name)]) for f in fields(self)))
 
     def missed(self, x: Array) -> float:
@@ -561,14 +559,7 @@ def _prices(rows: Sequence[Row]) -> tuple[Array, Array]:
 
 
 def lower_bound(
-    problem: Problem,
-    x: Array,
-    linear: LinearRows,
-    multipliers: Array,
-    nonlinear: tuple[NonlinearRows, Array] | None = None,
-    search: Search | None = None,
-    regions: Sequence[LinkRegion] | None = None,
-    relaxation: Relaxation | None = None,
+    problem: Problem, x: Array, dual: Dual, search: Search | None = None, regions: Sequence[LinkRegion] | None = None
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -578,22 +569,14 @@ def lower_bound(
         Gives objective, cones and region.
     x
         Point of linearisation, shape (N,); the nearer to the optimum, the tighter.
-    linear, multipliers
-        Hard and soft linear rows, and the solver's multipliers of them, > 0 at an upper bound; the signs are not
-        trusted.
-    nonlinear
-        The nonlinear rows and their multipliers; used where a valid linear relaxation is known.
+    dual
+        Linear rows and the solver's multipliers of them, whose signs are not trusted; and cuts near x.
     search
         Of links that the problem does not bound.
     regions
         Where each link's parameters can be, where tighter limits than the problem's bounds are known: any superset of
         the feasible points that are at least as good as x.
-    relaxation
-        Of the nonlinear rows; made if not given.
     """
-    dual = Dual.of(linear, multipliers)
-    if nonlinear is not None and nonlinear[0].size:
-        dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), *nonlinear, x))
     objective, residual = problem.objective, problem.objective.matrix @ x - problem.objective.target
     reach = np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)
     others = abs(objective.constant) + dual.size_at(x)

@@ -33,6 +33,7 @@ from casid.inertia import (
     pseudo_inertia,
     standard_size,
 )
+from casid.retrieval._region import Box
 from casid.retrieval._variables import LinkVariables, in_unknowns
 
 #: A sum of squares below this share of its size at x = 0 is a perfect fit: what solvers leave, no noise of data.
@@ -76,12 +77,11 @@ class Addend:
 
 
 def _number(value: Any) -> float:
-    expression = isinstance(value, ca.SX) and not value.is_constant()
     try:
-        factor = np.nan if expression else float(value)
+        factor = None if isinstance(value, ca.SX) and not value.is_constant() else float(value)
     except (TypeError, ValueError, RuntimeError):
-        expression, factor = True, np.nan
-    if expression:
+        factor = None
+    if factor is None:
         raise ProblemError(
             f"objective: a sum of squares is multiplied and divided by numbers only, got {type(value).__name__}; write "
             "the product with objective.expression(links.x)"
@@ -216,7 +216,7 @@ class LeastSquares(Addend):
 
 
 def split_objective(
-    expression: ca.SX, variables: LinkVariables, where: str, region: tuple[Array, Array, dict[tuple[int, int], Array]]
+    expression: ca.SX, variables: LinkVariables, where: str, region: Box
 ) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
     """A CasADi expression as a sum of squares, what is left of it, and numbers below all that this can reach.
 
@@ -269,13 +269,11 @@ def split_objective(
     return squares, rest + left
 
 
-def _floor(expression: ca.SX, x: ca.SX, region: tuple[Array, Array, dict[tuple[int, int], Array]]) -> float:
+def _floor(expression: ca.SX, x: ca.SX, region: Box) -> float:
     return float(enclose(as_function(expression, x), *region)[0].low)
 
 
-def _smooth_part(
-    expression: ca.SX, x: ca.SX, region: tuple[Array, Array, dict[tuple[int, int], Array]]
-) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
+def _smooth_part(expression: ca.SX, x: ca.SX, region: Box) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
     """`split_objective` of an expression whose kinks are no parts of their own; the floor may be -inf."""
     size = x.numel()
     if not ca.depends_on(expression, x):

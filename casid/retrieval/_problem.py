@@ -370,6 +370,10 @@ class Problem(Displayed):
             found |= {c.label: every[end - c.size : end] for c, end in zip(some, ends, strict=True)}
         return {c.label: found[c.label] for c in self.constraints}
 
+    def undefined(self, x: NDArray[np.float64]) -> str | None:
+        """Label of a constraint that has no value at x."""
+        return next((label for label, value in self.values(x).items() if not np.isfinite(value).all()), None)
+
     @cached_property
     def _own_labels(self) -> tuple[dict[PhysicalConsistency, str], dict[str, str]]:
         """Labels of the cones, and of the extras' bounds, among the violations."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -34,6 +34,9 @@ from casid.arrays import ROUNDING, Array
 from casid.expressions import quadratic_form
 from casid.inertia import MOMENTS, ConsistencyCone, link_slice, mass_index, moment_slice, standard_size
 from casid.retrieval._variables import LinkVariables, LinkView
+
+#: Bounds of all unknowns, shape (N,) each, and of quotients of two of them.
+Box: TypeAlias = "tuple[Array, Array, dict[tuple[int, int], Array]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +308,7 @@ def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
 
 def region_box(
     regions: Sequence[LinkRegion], extras: Sequence[tuple[float, float]], margins: Sequence[float] | None = None
-) -> tuple[Array, Array, dict[tuple[int, int], Array]]:
+) -> Box:
     """Bounds of all unknowns, shape (N,) each, and those of their quotients first moment over mass.
 
     Parameters

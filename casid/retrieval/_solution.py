@@ -188,7 +188,7 @@ Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
 _VERSIONS = {
     "python": platform.python_version(),
     "casid": __version__,
-    "casadi": ca.__version__,
+    "casadi": ca.CasadiMeta.version(),
     "numpy": np.__version__,
 }
 

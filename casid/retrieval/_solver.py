@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import ALIKE, Array, read_only
 from casid.errors import ProblemError
 from casid.inertia import link_slice
-from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
+from casid.retrieval._bound import Certificate, Cut, Dual, Relaxation, Search, lower_bound
 from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
 from casid.retrieval._variables import LinkVariables
@@ -185,15 +185,7 @@ class PreparedProblem:
         """Label of a constraint that has no value at x."""
         if not self.nonlinear.size or np.isfinite(self.nonlinear.values(self.problem.variables.x, x)).all():
             return None
-        for label, value in self.problem.values(x).items():
-            if not np.isfinite(value).all():
-                return label
-        return None
-
-    @property
-    def is_regularised(self) -> bool:
-        """Whether a proximal term acts on links that nothing bounds."""
-        return bool(self.unbounded) and self.options.proximal
+        return self.problem.undefined(x)
 
     def size_of(self, x: Array) -> float:
         """How many times as large as its nominal value the largest link or extra is that nothing bounds."""
@@ -234,7 +226,7 @@ class PreparedProblem:
         the first was called once more.
         """
         proximal = 1e-9 if self.options.proximal else 0.0
-        basis, objective = self.program.coordinates[0], self.problem.objective
+        basis, objective = self.program.basis, self.problem.objective
         gradient = float(np.abs(basis.T @ objective.gradient(self.nominal)).max())  # in y
         coarse = self.options.initial_gradient / gradient if gradient > 0 else 1.0
         best, scale = self.program.solve(self._first, self.program.start(x0), coarse, proximal), coarse
@@ -395,7 +387,7 @@ class PreparedProblem:
 
     def _perfected(self, x: Array) -> Array:
         """A nearly perfect fit, made perfect by the shortest step to the least-squares optimum, if that is feasible."""
-        objective, basis = self.problem.objective, self.program.coordinates[0]
+        objective, basis = self.problem.objective, self.program.basis
         value = objective(x) - objective.constant
         if self.problem.penalty(x) > 0 or not 0 < value <= LEAST_SCALE * objective.size:
             return x
@@ -407,14 +399,14 @@ class PreparedProblem:
         return moved if feasible and objective(moved) - objective.constant < value else x
 
     def _certify(self, x: Array, linear: Array, curved: Array) -> Certificate:
-        least = 1e3 if self.is_regularised else self.options.search_factor
+        # a proximal term acts on links that nothing bounds
+        regularised = bool(self.unbounded) and self.options.proximal
+        least = 1e3 if regularised else self.options.search_factor
         factor = max(least, float(10.0 ** np.ceil(np.log10(100 * self.size_of(x)))))
-        relaxation = self.relaxation if self.nonlinear.size else None
-        search = Search(self.nominal, factor)
-        rows = self.nonlinear, curved
-        own = lower_bound(self.problem, x, self.linear, linear, rows, search, relaxation=relaxation)
+        dual = Dual.of(self.linear, linear).with_cuts(self.relaxation, self.nonlinear, curved, x)
+        own = lower_bound(self.problem, x, dual, Search(self.nominal, factor))
         total, negligible = self.problem.objective(x) + self.problem.penalty(x), self.problem.objective.negligible(x)
-        if not self.is_regularised or relative_gap(total, own.lower_bound, negligible) <= self.options.certified_gap:
+        if not regularised or relative_gap(total, own.lower_bound, negligible) <= self.options.certified_gap:
             return own
         # The proximal term can spoil the multipliers of unbounded links: take those of the problem without it.
         if factor not in self._unregularised:

@@ -9,8 +9,8 @@ import pytest
 
 from casid.description import Frame, Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import from_standard
-from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, plausible_bodies, robot_bodies
-from casid.retrieval.plausible._bodies import PRIORS, skeleton_boxes, within_the_arm
+from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, plausible_bodies, priors, robot_bodies
+from casid.retrieval.plausible._bodies import skeleton_boxes, within_the_arm
 
 G = 9.81
 
@@ -166,6 +166,9 @@ def test_no_described_arm_exceeds_the_limit_of_its_reach(arm) -> None:
     assert heaviest(1.0, 1.0) == pytest.approx(0.5 * heaviest(0.5, 1.0)) == pytest.approx(0.5 * heaviest(1.0, 2.0))
 
 
-def test_the_mass_that_torques_imply_follows_from_its_data() -> None:
+def test_every_prior_has_its_data_and_what_it_moves() -> None:
+    table = dict(priors())
+    assert len(table) >= 15 and all(entry.data and entry.moves for entry in table.values())
+    assert table["TERMS"] == pytest.approx(0.1)
     set_on = np.log([3.82, 4.47, 2.30, 3.48, 2.34])  # m g reach / tau of the arms that its data name
-    assert PRIORS["TORQUE_MASS"] == pytest.approx(float(np.exp(set_on.mean())), rel=0.02)
+    assert table["TORQUE_MASS"] == pytest.approx(float(np.exp(set_on.mean())), rel=0.02)

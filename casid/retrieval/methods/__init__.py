@@ -1,8 +1,8 @@
 """Solution methods: one contract, `Direct` and the others."""
 
 # between rooms
-from casid.retrieval.methods._branching import Auto as Auto
 from casid.retrieval.methods._branching import Branches as Branches
+from casid.retrieval.methods._branching import Auto as Auto
 from casid.retrieval.methods._method import Direct as Direct
 from casid.retrieval.methods._method import Method as Method
 from casid.retrieval.methods._method import Start as Start

@@ -191,11 +191,8 @@ def _slack(entry: PhysicalConsistency) -> str:
 
 def _slacks(problem: Problem, x: Array) -> Array:
     """Violations of the triangle inequality at x, and of the margin: with them the shifted bodies are consistent."""
-    found = []
-    for entry in _coned(problem):
-        margin = consistency(x[link_slice(entry.link)]).triangle_margin
-        found.append(max(0.0, 1.01 * (entry.margin - margin)))
-    return np.array(found)
+    missed = [e.margin - consistency(x[link_slice(e.link)]).triangle_margin for e in _coned(problem)]
+    return np.maximum(1.01 * np.array(missed), 0.0)
 
 
 def _shift_matrix(problem: Problem) -> Array:

@@ -37,7 +37,7 @@ robot:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,54 +88,74 @@ DESCRIBED_ARMS = (
 )
 
 
-#: With each number what it was set on, its spread, one robot left out where that is known, and what it moves. Checked
-#: on four others: the errors of their bodies hardly depend on it.
+class PriorNumber(float):
+    """A number of the table: a float with its reasons.
+
+    Attributes
+    ----------
+    data : str
+        What it was set on.
+    spread : str
+        Of its data, one robot left out where that is known.
+    moves : str
+        What depends on it.
+    """
+
+    data: str
+    spread: str
+    moves: str
+
+    def __new__(cls, value: float, data: str, spread: str, moves: str) -> PriorNumber:
+        """The float, with its reasons."""
+        made = super().__new__(cls, value)
+        made.data, made.spread, made.moves = data, spread, moves
+        return made
+
+    def __reduce__(self) -> tuple[type, tuple[float, str, str, str]]:
+        return PriorNumber, (float(self), self.data, self.spread, self.moves)
+
+
+_FIVE = "five described arms"
+_CHECKED = "checked on four other arms; errors of the bodies hardly depend on it"
+_BOXES = "bodies of links without inertial values"
+_TRUST = "which inertial values of a description are used"
+
+#: Value, data, spread and what it moves.
 PRIORS = {
-    # Beyond the lightest and the heaviest of the described arms by this factor no arm of its reach is expected. No
-    # data: a margin; tenfold between the arms' areal masses m / reach^2. Moves `heaviest`.
-    "MARGIN": 2.0,
-    # Largest share of a joint's rated torque that a recording is expected to leave unused, as a factor. No data:
-    # motions that identify use a third of the rated torque. Moves `heaviest`.
-    "UNUSED": 3.0,
-    # Mass of a cubic box of 0.1 m before the common factor [kg], and the power of the volume that masses grow with. The
-    # first needs no data, since the common factor follows; it moves nothing but the factor's unit. The second: five
-    # described arms, hollow, and a motor at every joint; checked on four others. Moves bodies of links without inertial
-    # values.
-    "TYPICAL_MASS": 1.0,
-    "GROWTH": 1.0 / 3.0,
-    # Densities, as ellipsoids of uniform density, that real links have [kg/m^3]: foam, tungsten. Move which inertial
-    # values of a description are used.
-    "LIGHTEST": 30.0,
-    "HEAVIEST": 20000.0,
-    # Thickness of the boxes around the skeleton as a share of the reach. Five described arms; checked on four others.
-    # Moves bodies of links without inertial values.
-    "THICKNESS": 0.08,
-    # Power of the share of the reach beyond a joint with which its link's mass falls, and the least such share. Five
-    # described arms: a link that carries less of the reach has lighter motors; checked on four others. Move bodies of
-    # links without inertial values.
-    "LIGHTER": 0.4,
-    "LEAST": 0.1,
-    # Largest extent of a given body from the centre of its box, in half diagonals of the box. Placeholders and slips of
-    # units in descriptions are far beyond. Moves which inertial values of a description are used.
-    "REACH": 3.0,
-    # Longest semi-axis of a given body, as an ellipsoid of uniform density, in half diagonals of its box. CAD of Kinova
-    # 0.85, UR3 1.03, AR5 1.5. Moves bodies of a description.
-    "LONGEST": 1.5,
+    # Beyond the lightest and the heaviest of the described arms by this factor no arm of its reach is expected.
+    "MARGIN": PriorNumber(2.0, "no data: a margin", "tenfold between the arms' areal masses m / reach^2", "`heaviest`"),
+    # Largest share of a joint's rated torque that a recording is expected to leave unused, as a factor.
+    "UNUSED": PriorNumber(3.0, "no data: motions that identify use a third of the rated torque", "", "`heaviest`"),
+    # Mass of a cubic box of 0.1 m before the common factor [kg], and the power of the volume that masses grow with.
+    "TYPICAL_MASS": PriorNumber(1.0, "none needed: the common factor follows", "", "nothing but the factor's unit"),
+    "GROWTH": PriorNumber(1.0 / 3.0, f"{_FIVE}: hollow, and a motor at every joint", _CHECKED, _BOXES),
+    # Densities, as ellipsoids of uniform density, that real links have [kg/m^3].
+    "LIGHTEST": PriorNumber(30.0, "foam", "", _TRUST),
+    "HEAVIEST": PriorNumber(20000.0, "tungsten", "", _TRUST),
+    # Thickness of the boxes around the skeleton as a share of the reach.
+    "THICKNESS": PriorNumber(0.08, _FIVE, _CHECKED, _BOXES),
+    # Power of the share of the reach beyond a joint with which its link's mass falls, and the least such share.
+    "LIGHTER": PriorNumber(0.4, f"{_FIVE}: a link that carries less of the reach has lighter motors", _CHECKED, _BOXES),
+    "LEAST": PriorNumber(0.1, _FIVE, _CHECKED, _BOXES),
+    # Largest extent of a given body from the centre of its box, in half diagonals of the box.
+    "REACH": PriorNumber(3.0, "placeholders and slips of units in descriptions, far beyond", "", _TRUST),
+    # Longest semi-axis of a given body, as an ellipsoid of uniform density, in half diagonals of its box.
+    "LONGEST": PriorNumber(1.5, "CAD of Kinova 0.85, UR3 1.03, AR5 1.5", "0.85 to 1.5", "bodies of a description"),
     # Mass of all moving links over the mass that the largest torque supports at the arm's length, ``m g reach / tau``.
-    # UR5 3.82, UR10 4.47, Z1 2.30, xArm7 3.48, Talos 2.34: geometric mean 3.17; 2.91 to 3.43 with one of the five left
-    # out. Six other arms 2.62 to 4.99 (UR3 4.99, Kinova 2.62, Panda 4.25, iiwa 4.05, Bravo 4.36, AR5 3.24), geometric
-    # mean 3.83. Moves the masses of all links where nothing else gives their common factor.
-    "TORQUE_MASS": 3.2,
-    # Smallest edge of a box [m]. No data: a box has a volume. Moves bodies of links without inertial values.
-    "SMALLEST_EDGE": 0.01,
-    # Weight kappa of the joint terms' shares of the torque (P2). Not fitted. Moves joint terms that a motion does not
-    # separate, masses a little.
-    "TERMS": 0.1,
-    # Weight omega of a rotor inertia, and the share delta of the expected one below which all are alike (P2). Not
-    # fitted. Move rotor inertias against the links' own, and masses of geared arms; drives whose torque is measured
-    # behind the gear.
-    "ROTOR": 0.2,
-    "NO_ROTOR": 0.01,
+    "TORQUE_MASS": PriorNumber(
+        3.2,
+        "UR5 3.82, UR10 4.47, Z1 2.30, xArm7 3.48, Talos 2.34: geometric mean 3.17",
+        "2.91 to 3.43 with one of the five left out; six other arms 2.62 to 4.99 (UR3 4.99, Kinova 2.62, Panda 4.25, "
+        "iiwa 4.05, Bravo 4.36, AR5 3.24), geometric mean 3.83",
+        "masses of all links where nothing else gives their common factor",
+    ),
+    # Smallest edge of a box [m].
+    "SMALLEST_EDGE": PriorNumber(0.01, "no data: a box has a volume", "", _BOXES),
+    # Weight kappa of the joint terms' shares of the torque (P2).
+    "TERMS": PriorNumber(0.1, "not fitted", "unknown", "joint terms that a motion does not separate; masses a little"),
+    # Weight omega of a rotor inertia, and the share delta of the expected one below which all are alike (P2).
+    "ROTOR": PriorNumber(0.2, "not fitted", "unknown", "rotor inertias against the links' own; masses of geared arms"),
+    "NO_ROTOR": PriorNumber(0.01, "not fitted", "unknown", "drives whose torque is measured behind the gear"),
 }
 
 
@@ -184,6 +204,11 @@ MISSES = {
 def misses(origin: str) -> tuple[Misses, Misses, Misses]:
     """Those of a body of this origin (`PlausibleBodies.origins`): of totals, of single links, of centres."""
     return MISSES.get(origin, MISSES["skeleton"])
+
+
+def priors() -> Iterator[tuple[str, PriorNumber]]:
+    """All entries by their names."""
+    return iter(PRIORS.items())
 
 
 # ------------------------------------------------------------------ bodies
@@ -316,12 +341,9 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
             points[frame.joint].append(frame.placement[:3, 3])
     reach = robot.reach or 1.0
     carried = np.maximum(robot.lengths_beyond() / reach, PRIORS["LEAST"])
-    boxes = np.empty((n, 3, 2))
-    for k in range(n):
-        cloud = np.array(points[k])
-        thickness = PRIORS["THICKNESS"] * reach
-        boxes[k, :, 0], boxes[k, :, 1] = cloud.min(axis=0) - thickness / 2, cloud.max(axis=0) + thickness / 2
-    return boxes, carried
+    half = PRIORS["THICKNESS"] * reach / 2
+    spans = [np.column_stack([np.min(cloud, axis=0), np.max(cloud, axis=0)]) for cloud in points]
+    return np.array(spans) + np.array([-half, half]), carried
 
 
 def _common(corners: Array, box: Array) -> Array:

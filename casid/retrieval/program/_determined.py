@@ -36,7 +36,7 @@ from casid.inertia import (
     lower_triangle,
     to_svec,
 )
-from casid.retrieval._bound import lower_bound
+from casid.retrieval._bound import Dual, lower_bound
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import LinearRows, NonlinearRows, Problem
 from casid.retrieval._region import LinkRegion
@@ -153,7 +153,7 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     x = program.parameters(outcome.point.w)
     if not np.isfinite(x).all():
         return None
-    certificate = lower_bound(problem, x, none, np.zeros(0), regions=_regions_within(problem, R, r, x))
+    certificate = lower_bound(problem, x, Dual.of(none, np.zeros(0)), regions=_regions_within(problem, R, r, x))
     found = assess(
         problem,
         x,
@@ -169,7 +169,7 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
 
 def _near_optimum(program: LiftedProgram, R: Array, r: Array) -> tuple[Point, float] | None:
     """Where the splitting ends, and the scale of the objective there; None where the data leave parameters open."""
-    basis, origin = program.coordinates
+    basis, origin = program.basis, program.origin
     weights = np.tile(SVEC_WEIGHTS, len(program.cones))
     matrix, target = (R @ basis) / weights, r - R @ origin  # R x - r = matrix v - target for the svec v of all Jt
     gram = matrix.T @ matrix

@@ -460,9 +460,10 @@ class LiftedProgram:
         self.objective, self.linear, self.cones, self.nominal = objective, within.linear, cones, nominal
         self._x, self._within, self._unbounded, self._region, self._barrier = x, within, unbounded, region, barrier
         size, factors = len(nominal), standard_size(len(cones))
-        self._basis, self._origin = _coordinates(cones, size)
+        #: C and x0 of ``x = C y + x0``, shapes (N, N) and (N,).
+        self.basis, self.origin = _coordinates(cones, size)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
-        self._steep = within.linear.matrix @ self._basis
+        self._steep = within.linear.matrix @ self.basis
         soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
         self._dimensions = (size, factors, len(self.weights))
@@ -475,18 +476,13 @@ class LiftedProgram:
 
         def slopes() -> Array:
             jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
+            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self.basis).max(axis=1))
 
         found = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
         steep = np.where(np.isfinite(found), found, 1.0)
         return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
-
-    @property
-    def coordinates(self) -> tuple[Array, Array]:
-        """C and x0 of ``x = C y + x0``, shapes (N, N) and (N,)."""
-        return self._basis, self._origin
 
     def start(self, x: Array) -> Array:
         """W at a point x: a point outside a cone enters with lifted eigenvalues, slacks are what soft rows lack."""
@@ -518,7 +514,7 @@ class LiftedProgram:
 
     def parameters(self, w: Array) -> Array:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
-        return np.asarray(self._basis @ self._composed(w) + self._origin)
+        return np.asarray(self.basis @ self._composed(w) + self.origin)
 
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
         """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
@@ -544,9 +540,9 @@ class LiftedProgram:
             "price": _dense(self.weights),
             "centre": _dense(centre),
             "steep": _sparse(self._steep / lengths[:, None]),
-            "offset": _dense(linear @ self._origin / lengths),
-            "basis": _sparse(self._basis),
-            "origin": _dense(self._origin),
+            "offset": _dense(linear @ self.origin / lengths),
+            "basis": _sparse(self.basis),
+            "origin": _dense(self.origin),
             "scales": _dense(self.scales),
             "constants": _dense(self._constants),
             "region": _dense(np.array([self._region])),
@@ -618,8 +614,8 @@ class LiftedProgram:
         y = w[: len(self.nominal)]
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
             y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
-        pattern, shares = _sparse(self._basis)
-        x = ca.DM(sparsity(pattern), shares) @ y + ca.DM(self._origin)
+        pattern, shares = _sparse(self.basis)
+        x = ca.DM(sparsity(pattern), shares) @ y + ca.DM(self.origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
             "x": w,
@@ -640,7 +636,7 @@ class LiftedProgram:
             w, warm = point.w, {"lam_g0": point.multipliers, "lam_x0": point.bound_multipliers}
         else:
             w = point
-        p = self.numbers(scale, proximal, None if slope is None else self._basis.T @ slope)
+        p = self.numbers(scale, proximal, None if slope is None else self.basis.T @ slope)
         with interruptible():
             result = solver(x0=w, p=p, **self.bounds, **warm)
         stats = solver.stats()

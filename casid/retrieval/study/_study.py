@@ -65,16 +65,13 @@ class Grid(Mapping[str, Problem]):
 
     problem: Problem
     points: Mapping[str, Mapping[str, float]]
+    _made: dict[str, Problem] = field(default_factory=dict, init=False)
 
     @classmethod
     def over(cls, problem: Problem, values: Mapping[str, Iterable[float]]) -> Grid:
         """Every combination of values."""
         settings = [dict(zip(values, map(float, some), strict=True)) for some in product(*values.values())]
         return cls(problem, {", ".join(f"{key}={value!r}" for key, value in own.items()): own for own in settings})
-
-    @cached_property
-    def _made(self) -> dict[str, Problem]:
-        return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Grid, (self.problem, self.points)
@@ -119,10 +116,7 @@ class Work:
     problems: Mapping[str, Problem]
     method: Method
     options: SolveOptions
-
-    @cached_property
-    def _bound(self) -> dict[str, SolveSeed]:
-        return {}
+    _bound: dict[str, SolveSeed] = field(default_factory=dict, init=False)
 
     def solve(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Solution]]:
         """In this process, in order."""
