@@ -98,7 +98,7 @@ def build(shapes: Literal["exact", "box"] = "exact", margin: float = 1e-6) -> Pr
     robot = load_robot("spatial_2r")
     links = link_variables(robot)
     values, forms = identify(robot)
-    bounds = [c for c in robot_bounds(links) if c.unit != "m"]  # the shapes are tighter than boxes
+    bounds = [c for c in robot_bounds(links) if c.quantity != "centre of mass"]  # the shapes are tighter
     if shapes not in ("exact", "box"):
         raise ProblemError(f"shapes: expected 'exact' or 'box', got '{shapes}'")
     return Problem(

@@ -579,11 +579,6 @@ class LinearRows:
     upper: Array
     rows: tuple[Row, ...]
 
-    def hard(self) -> LinearRows:
-        """Without the soft rows."""
-        keep, rows = _hard(self.rows)
-        return LinearRows(self.matrix[keep], self.lower[keep], self.upper[keep], rows)
-
     @classmethod
     def joined(cls, *parts: LinearRows) -> LinearRows:
         """The rows of some parts, one after another."""
@@ -593,11 +588,6 @@ class LinearRows:
             np.concatenate([part.upper for part in parts]),
             tuple(row for part in parts for row in part.rows),
         )
-
-    @classmethod
-    def none(cls, size: int) -> LinearRows:
-        """No rows of ``size`` unknowns."""
-        return cls(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -619,21 +609,10 @@ class NonlinearRows(Kept):
         function = self.kept("function", partial(as_function, self.expression, symbols), symbols)
         return np.array(function(x)).reshape(-1)
 
-    def hard(self) -> NonlinearRows:
-        """Without the soft rows."""
-        keep, rows = _hard(self.rows)
-        return NonlinearRows(self.expression[keep], self.lower[keep], self.upper[keep], rows)
-
     @classmethod
     def none(cls) -> NonlinearRows:
         """No rows."""
         return cls(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
-
-
-def _hard(rows: tuple[Row, ...]) -> tuple[list[int], tuple[Row, ...]]:
-    """Hard rows, and their places."""
-    keep = [k for k, row in enumerate(rows) if row.weight is None]
-    return keep, tuple(rows[k] for k in keep)
 
 
 def slacks(rows: Sequence[Row]) -> tuple[list[int], list[int], Array]:
@@ -647,7 +626,7 @@ def slacks(rows: Sequence[Row]) -> tuple[list[int], list[int], Array]:
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
     x, standard = problem.variables.x, problem.variables.standard_size
-    linear, curved = [LinearRows.none(x.numel())], list[NonlinearRows]()
+    linear, curved = list[LinearRows](), list[NonlinearRows]()
     for at, some in problem.parts:
         made = partial(_split, problem.setting, at, some)
         straight, bent = some[0].kept("split", made, at, some, *problem.setting.facts)

@@ -419,7 +419,7 @@ class PreparedProblem:
     @cached_property
     def conflict(self) -> Conflict | None:
         """Why the constraints cannot be met together; ``None`` if they can."""
-        return find_conflict(self.problem, self.feasible_set, self.relaxation, self.options.search_factor)
+        return find_conflict(self.problem, self.cones, self.nominal, self.options.search_factor)
 
     def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
         found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}

@@ -245,6 +245,8 @@ class Constraint(Kept):
     weight: float | None = None
     name: str = ""
 
+    #: Physical quantity that is bounded, in words; empty for a user's expression.
+    quantity: ClassVar[str] = ""
     #: Names of the entries in messages.
     entries: ClassVar[Sequence[str]] = ()
     #: Unit of the expression, empty where it is not known, and the step by which `explain` relaxes a bound.
@@ -659,6 +661,7 @@ class LinkConstraint(Constraint):
 class TotalMass(LinkConstraint):
     """``lower <= sum of the links' masses <= upper`` [kg]; of one link or of several."""
 
+    quantity: ClassVar[str] = "total mass"
     unit: ClassVar[str] = "kg"
     step: ClassVar[float] = 0.1
 
@@ -673,6 +676,7 @@ class TotalMass(LinkConstraint):
 class MassBounds(TotalMass):
     """``lower <= m <= upper`` [kg] of one link."""
 
+    quantity: ClassVar[str] = "mass"
     hard_in_algorithm_1: ClassVar[bool] = True
 
     def add_facts(self, facts: Facts) -> None:
@@ -697,6 +701,7 @@ def total_mass(
 class ComBox(LinkConstraint):
     """``lower <= c <= upper`` [m], axis by axis; for the solver linear: ``l - m lower >= 0``, ``m upper - l >= 0``."""
 
+    quantity: ClassVar[str] = "centre of mass"
     entries: ClassVar[Sequence[str]] = _AXES
     unit: ClassVar[str] = "m"
     step: ClassVar[float] = 0.01
@@ -728,6 +733,7 @@ def com_box(
 class GyrationBound(LinkConstraint):
     """``tr(Sigma) / m <= radius^2`` [m^2]; for the solver linear, ``radius^2 m - tr(L)/2 >= 0``."""
 
+    quantity: ClassVar[str] = "extent"
     unit: ClassVar[str] = "m^2"
     step: ClassVar[float] = 0.01
 
@@ -761,6 +767,7 @@ def gyration_bound(link: LinkView, radius: float) -> GyrationBound:
 class InertiaBounds(LinkConstraint):
     """Bounds on ``Ixx Ixy Ixz Iyy Iyz Izz`` [kg.m^2]; for the solver ``m (L - bound) - steiner``, no division."""
 
+    quantity: ClassVar[str] = "inertia"
     entries: ClassVar[Sequence[str]] = tuple(_AXES[i] + _AXES[j] for i, j in TENSOR_INDEX)
     unit: ClassVar[str] = "kg.m^2"
     step: ClassVar[float] = 0.01

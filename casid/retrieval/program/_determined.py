@@ -38,7 +38,7 @@ from casid.inertia import (
 )
 from casid.retrieval._bound import Dual, lower_bound
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import LinearRows, NonlinearRows, Problem
+from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._region import LinkRegion
 from casid.retrieval._solution import Solution, Tolerances, assess
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Point
@@ -140,9 +140,9 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     R, r = triangle[:size, :size], triangle[:size, size]
     if not (np.abs(R.diagonal()) > np.sqrt(RANK) * np.linalg.norm(R, axis=0)).all():
         return None
-    nominal, none = balanced_bodies(R, [cone.margin for cone in problem.cones]), LinearRows.none(size)
+    nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
     cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
-    within = FeasibleSet(none, NonlinearRows.none(), cones, nominal)
+    within = FeasibleSet(*split_rows(problem), cones, nominal)
     program = LiftedProgram(problem.variables.x, LeastSquares(R, r, objective.constant), within, barrier=False)
     solver = program.solver(_IPOPT)
     built = perf_counter()
@@ -153,7 +153,9 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     x = program.parameters(outcome.point.w)
     if not np.isfinite(x).all():
         return None
-    certificate = lower_bound(problem, x, Dual.of(none, np.zeros(0)), regions=_regions_within(problem, R, r, x))
+    certificate = lower_bound(
+        problem, x, Dual.of(within.linear, np.zeros(0)), regions=_regions_within(problem, R, r, x)
+    )
     found = assess(
         problem,
         x,

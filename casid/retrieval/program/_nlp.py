@@ -398,10 +398,6 @@ class FeasibleSet:
         """Values of all rows at x."""
         return np.concatenate([self.linear.matrix @ x, self.nonlinear.values(symbols, x)])
 
-    def hard(self) -> FeasibleSet:
-        """Without the soft rows, which exclude nothing."""
-        return FeasibleSet(self.linear.hard(), self.nonlinear.hard(), self.cones, self.nominal)
-
 
 @dataclass(frozen=True, eq=False)
 class Point:
