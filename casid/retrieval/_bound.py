@@ -297,6 +297,10 @@ class Relaxation:
     def _by_row(self) -> dict[tuple[int, int, float], Side]:
         return {(side.constraint, side.entry, side.sign): side for side in self.sides}
 
+    def cuts(self, sides: Sequence[Side], x: Array) -> list[Cut]:
+        """Cuts of some sides near x, and those of the sets of centres of mass."""
+        return [cut for side in sides for cut in self.side_cuts(side, x)] + self.set_cuts(x)
+
     def set_cuts(self, x: Array) -> list[Cut]:
         """Supporting planes of the sets of centres of mass, in the directions in which x lies outside."""
         cuts = []

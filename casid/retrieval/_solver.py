@@ -477,7 +477,7 @@ def relaxed_bound(
     relaxation, problem = smallest, smallest.problem
     base = problem.below(*relaxation.nonconvex)
     plain = replace(options, restarts=min(options.restarts, 1))
-    cuts = _cuts_at(relaxation, near)
+    cuts = relaxation.cuts(relaxation.open_sides, near)
     best, x, searched = -np.inf, None, dict[str, float]()
     for _ in range(_ROUNDS):
         found = PreparedProblem(_with_cuts(base, cuts), nominal, plain, tighten=False).solve(throw=False)
@@ -487,17 +487,12 @@ def relaxed_bound(
         if found.lower_bound > best:
             best, searched = found.lower_bound, dict(found.search_region)
         x = found.x
-        new = [cut for cut in _cuts_at(relaxation, x) if cut.violated(x)]
+        new = [cut for cut in relaxation.cuts(relaxation.open_sides, x) if cut.violated(x)]
         stalled = bool(cuts) and not improved and len(cuts) > _MANY_CUTS
         if best >= enough or not new or not found.usable or stalled:
             break
         cuts += new
     return Relaxed(relaxation, best, x, searched)
-
-
-def _cuts_at(relaxation: Relaxation, x: Array) -> list[Cut]:
-    cuts = [cut for side in relaxation.open_sides for cut in relaxation.side_cuts(side, x)]
-    return cuts + relaxation.set_cuts(x)
 
 
 def _with_cuts(base: Problem, cuts: list[Cut]) -> Problem:

@@ -116,8 +116,7 @@ def _cuts(attack: Attack, points: np.ndarray, near: np.ndarray) -> list[str]:
     wrong = [f"smallest box: {text}" for text in _regions(smallest.problem, points)]
     for relaxation in (whole, smallest):
         for x in (attack.truth, *near[:, -4:].T):
-            cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
-            for cut in cuts + relaxation.set_cuts(x):
+            for cut in relaxation.cuts(relaxation.sides, x):
                 amount = cut.low - cut.form @ points
                 if (amount > _ROUNDING * (np.abs(cut.form) @ sizes + abs(cut.low))).any():
                     wrong.append(f"a cut removes a feasible point by {amount.max():.3g}")

@@ -137,9 +137,7 @@ def test_cuts_hold_at_every_feasible_point(panda):
     made = 0
     for _ in range(3):
         near = random_parameters(panda, rng)
-        cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, near)] + relaxation.set_cuts(
-            near
-        )
+        cuts = relaxation.cuts(relaxation.sides, near)
         made += len(cuts)
         for cut in cuts:
             for x in inside:

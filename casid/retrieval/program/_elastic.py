@@ -80,8 +80,7 @@ def _proven_conflict(problem: Problem, rows: FeasibleSet, factor: float) -> Conf
         if region is not None:
             conflict = _read(problem, elastic, multipliers, x, proven=True)
             return None if conflict is None else replace(conflict, region=region)
-        sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
-        new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
+        new = [cut for cut in relaxation.cuts(relaxation.sides, x) if cut.violated(x)]
         if not new:
             return None
         cuts += new

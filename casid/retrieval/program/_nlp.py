@@ -789,9 +789,8 @@ def _box_body(link: str, mass: float, centre: Array, edges: Array, margin: float
 
 def _box(com: Array) -> tuple[Array, Array]:
     bounded = np.asarray(np.isfinite(com).all(axis=1))
-    centre = np.where(bounded, np.where(bounded[:, None], com, 0.0).mean(axis=1), 0.0)
-    edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE) if bounded.any() else np.full(3, 2 * HALF_EDGE)
-    edges = np.where(np.isfinite(edges), edges, 2 * HALF_EDGE)
+    centre = np.where(bounded[:, None], com, 0.0).mean(axis=1)
+    edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE)
     half = LARGEST_EDGE / 2  # of a wider box the part about the frame's origin, as near as the bounds allow
     inside = np.clip(0.0, np.where(bounded, com[:, 0] + half, 0.0), np.where(bounded, com[:, 1] - half, np.inf))
     centre = np.where(edges > LARGEST_EDGE, inside, centre)
