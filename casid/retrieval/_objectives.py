@@ -33,8 +33,7 @@ from casid.inertia import (
     pseudo_inertia,
     standard_size,
 )
-from casid.retrieval._region import Box
-from casid.retrieval._variables import LinkVariables, in_unknowns
+from casid.retrieval._variables import Box, LinkVariables, in_unknowns
 
 #: A sum of squares below this share of its size at x = 0 is a perfect fit: what solvers leave, no noise of data.
 PERFECT = 1e-11

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -33,10 +33,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import ROUNDING, Array
 from casid.expressions import quadratic_form
 from casid.inertia import MOMENTS, ConsistencyCone, link_slice, mass_index, moment_slice, standard_size
-from casid.retrieval._variables import LinkVariables, LinkView
-
-#: Bounds of all unknowns, shape (N,) each, and of quotients of two of them.
-Box: TypeAlias = "tuple[Array, Array, dict[tuple[int, int], Array]]"
+from casid.retrieval._variables import Box, LinkVariables, LinkView
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError, UnknownNameError
 from casid.files import listed, near
@@ -18,6 +19,8 @@ from casid.inertia import link_slice, standard_names, standard_size, tensor
 
 #: Of the entries of a link's inertia, by columns, among its parameters.
 _PLACES = tensor(range(6)).astype(int).ravel().tolist()
+#: Bounds of all unknowns, shape (N,) each, and of quotients of two of them.
+Box: TypeAlias = "tuple[Array, Array, dict[tuple[int, int], Array]]"
 #: Symbols of `LinkVariables.mx` -> the unknowns that they stand for.
 _STAND_FOR: WeakValueDictionary[int, LinkVariables] = WeakValueDictionary()
 
