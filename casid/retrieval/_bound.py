@@ -44,8 +44,8 @@ tangents at the present c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from itertools import product
 from typing import Literal
 
@@ -77,8 +77,6 @@ class ComSet:
         Finite [m].
     alternatives : tuple of Function
         Each of all unknowns x, depending on this link's centre of mass only; one a combination of branches.
-    size : int
-        Number of unknowns.
     axes : tuple of int
         Coordinates on which the functions depend: the others need no halving.
     """
@@ -86,13 +84,12 @@ class ComSet:
     link: int
     box: Array
     alternatives: tuple[ca.Function, ...]
-    size: int
     axes: tuple[int, ...]
 
-    def cells(self, depth: int = 3) -> Array:
-        """Cells that may hold feasible points, shape (K, 3, 2), after ``depth`` halvings of every side."""
+    def cells(self) -> Array:
+        """Cells that may hold feasible points, shape (K, 3, 2), after three halvings of every side."""
         cells = self.box[None]
-        for _ in range(depth):
+        for _ in range(3):
             if self._is_much(len(cells)):
                 break
             cells = self._feasible(_split(cells, self.axes))
@@ -142,26 +139,23 @@ class ComSet:
     def _meets(self, cells: Array, end: Literal["low", "high"]) -> NDArray[np.bool_]:
         """Which cells lie in the set, by the low ends of the functions' enclosures; by the high ends, which may."""
         keep = np.zeros(len(cells), dtype=bool)
-        free = np.full(self.size, np.inf)
         for function in self.alternatives:
             met = np.ones(len(cells), dtype=bool)
+            free = np.full(function.numel_in(0), np.inf)
             for interval in enclose(function, -free, free, com_quotients(self.link, cells)):
                 met &= np.broadcast_to(getattr(interval, end) >= -FEASIBILITY, met.shape)
             keep |= met
         return keep
 
 
-def depends_on_com_only(function: ca.Function, size: int, links: int) -> int | None:
+def depends_on_com_only(function: ca.Function, links: int) -> int | None:
     """The one link whose centre of mass is all that a function of x depends on; else None."""
-    free = np.full(size, np.inf)
-    anywhere = np.tile([-np.inf, np.inf], (3, 1))
-    quotients = {pair: box for k in range(links) for pair, box in com_quotients(k, anywhere).items()}
-    found: frozenset[int] = frozenset()
-    for interval in enclose(function, -free, free, quotients):
-        if interval.entries:
-            return None
-        found = found | {mass // 10 for _, mass in interval.quotients}
-    return next(iter(found)) if len(found) == 1 else None
+    box = np.tile([-np.inf, np.inf], (3, 1))
+    quotients = {pair: ends for k in range(links) for pair, ends in com_quotients(k, box).items()}
+    free = np.full(function.numel_in(0), np.inf)
+    found = enclose(function, -free, free, quotients)
+    touched = {mass // 10 for interval in found for _, mass in interval.quotients}
+    return touched.pop() if len(touched) == 1 and not any(interval.entries for interval in found) else None
 
 
 def _split(cells: Array, axes: Sequence[int]) -> Array:
@@ -226,38 +220,24 @@ class Relaxation:
         self.regions: tuple[LinkRegion, ...] = problem.regions
 
     @cached_property
-    def _curved(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """Constraints and their entries that the solver gets as nonlinear rows, soft ones included."""
-        return tuple(entry for entries, _ in self._parts for entry in entries)
-
-    @cached_property
     def sides(self) -> tuple[Side, ...]:
         """Every finite bound of every hard nonlinear constraint that is not implied by another."""
-        return tuple(side for _, sides in self._parts for side in sides)
-
-    @cached_property
-    def _parts(self) -> list[tuple[list[tuple[int, tuple[int, ...]]], list[Side]]]:
-        """Both, of constraints that problems at other parameters share, and of the rest."""
-        parts = []
+        found: list[Side] = []
         for at, some in self.problem.parts:
-            found = some[0].kept("sides", at, some, *self.problem.setting.facts)
-            if not found:
-                found.append(self._part(at, some))
-            parts += found
-        return parts
+            found += some[0].kept("sides", partial(self._sides, at, some), at, some, *self.problem.setting.facts)
+        return tuple(found)
 
-    def _part(
-        self, at: tuple[int, ...], some: tuple[Constraint, ...]
-    ) -> tuple[list[tuple[int, tuple[int, ...]]], list[Side]]:
-        curved, sides = [], []
+    def _sides(self, at: tuple[int, ...], some: tuple[Constraint, ...]) -> list[Side]:
+        """Those of constraints at some places."""
+        found: list[Side] = []
         for index, constraint in zip(at, some, strict=True):
-            rows = constraint.solver_rows(self.problem.setting)
-            entries = tuple(sorted({row.entry for row in rows if not row.linear}))
-            if entries:
-                curved.append((index, entries))
-            if constraint.hard:
-                sides += [side for entry in entries for side in self._both_sides(index, constraint, entry)]
-        return curved, sides
+            for entry in self._curved(constraint) if constraint.hard else ():
+                found += self._both_sides(index, constraint, entry)
+        return found
+
+    def _curved(self, constraint: Constraint) -> list[int]:
+        """Entries that the solver gets as nonlinear rows."""
+        return sorted({row.entry for row in constraint.solver_rows(self.problem.setting) if not row.linear})
 
     def _both_sides(self, index: int, constraint: Constraint, entry: int) -> list[Side]:
         form = constraint.quadric(entry, self.problem.setting)
@@ -278,8 +258,8 @@ class Relaxation:
     def nonconvex(self) -> tuple[str, ...]:
         """Labels of constraints that are not known to be convex, and of soft ones that are not linear."""
         labels = [self.problem.constraints[s.constraint].label for s in self.open_sides]
-        soft = [c for index, _ in self._curved if not (c := self.problem.constraints[index]).hard]
-        return tuple(dict.fromkeys([*labels, *(c.label for c in soft if not (c.kept_in_relaxation or c.shared))]))
+        soft = [c for c in self.problem.constraints if not (c.hard or c.kept_in_relaxation or c.shared)]
+        return tuple(dict.fromkeys([*labels, *(c.label for c in soft if self._curved(c))]))
 
     @cached_property
     def open_sides(self) -> tuple[Side, ...]:
@@ -317,26 +297,28 @@ class Relaxation:
     def _by_row(self) -> dict[tuple[int, int, float], Side]:
         return {(side.constraint, side.entry, side.sign): side for side in self.sides}
 
+    def cuts(self, sides: Sequence[Side], x: Array) -> list[Cut]:
+        """Cuts of some sides near x, and those of the sets of centres of mass."""
+        return [cut for side in sides for cut in self.side_cuts(side, x)] + self.set_cuts(x)
+
     def set_cuts(self, x: Array) -> list[Cut]:
         """Supporting planes of the sets of centres of mass, in the directions in which x lies outside."""
         cuts = []
         for com_set in self.com_sets:
-            point = x[link_slice(com_set.link)]
-            if point[9] > 0:
-                for direction in self._directions(com_set, point[6:9] / point[9]):
-                    height = com_set.support(
-                        direction, self._cells[com_set.link], 5e-4 * float(np.ptp(com_set.box, axis=1).max())
-                    )
-                    form = np.zeros(10)
-                    form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
-                    cuts.append(self._embed(form, com_set.link, 0.0, self._set_sides[com_set.link][0]))
+            point, cells = x[link_slice(com_set.link)], self._cells[com_set.link]
+            direction = _away(cells, point[6:9] / point[9]) if point[9] > 0 else None
+            if direction is not None:
+                height = com_set.support(direction, cells, 5e-4 * float(np.ptp(com_set.box, axis=1).max()))
+                form = np.zeros(10)
+                form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
+                cuts.append(self._embed(form, com_set.link, 0.0, self._set_sides[com_set.link][0]))
         return cuts
 
     def within(self, link: int, low: Array, high: Array) -> Relaxation:
         """That of the problem with a narrower box of a link's centre of mass; what is known of its sides is kept."""
         box = com_box(self.problem.variables[link], low, high, label=self.problem.free_label("box of the relaxation"))
         narrower = Relaxation(self.problem.add(box))
-        kept = ("_curved", "sides", "_by_row", "_set_sides", "_set_functions")
+        kept = ("sides", "_by_row", "_set_sides", "_set_functions")
         narrower.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return narrower
 
@@ -355,9 +337,8 @@ class Relaxation:
     @cached_property
     def com_sets(self) -> tuple[ComSet, ...]:
         """Sets of centres of mass of the constraints that have no quadratic form."""
-        size = self.problem.variables.size
         return tuple(
-            ComSet(link, self.regions[link].com, functions, size, axes)
+            ComSet(link, self.regions[link].com, functions, axes)
             for link, (functions, axes) in self._set_functions.items()
         )
 
@@ -377,10 +358,11 @@ class Relaxation:
         x, positive = self.problem.variables.x, self.problem.setting.positive_mass
         found: dict[int, list[Side]] = {}
         for side in self.sides:
-            link = depends_on_com_only(ca.Function("g", [x], [self._row(side)]), x.numel(), len(positive))
-            if link is not None and positive[link] and np.isfinite(self.regions[link].com).all():
-                if side.quadric is None or not self.is_convex(side) or link in found:
-                    found.setdefault(link, []).append(side)
+            link = depends_on_com_only(ca.Function("g", [x], [self._row(side)]), len(positive))
+            if link is None or not positive[link] or not np.isfinite(self.regions[link].com).all():
+                continue
+            if not self.is_convex(side) or link in found:
+                found.setdefault(link, []).append(side)
         return found
 
     def _row(self, side: Side) -> ca.SX:
@@ -390,12 +372,6 @@ class Relaxation:
     @cached_property
     def _cells(self) -> dict[int, Array]:
         return {com_set.link: com_set.cells() for com_set in self.com_sets}
-
-    def _directions(self, com_set: ComSet, centre: Array) -> list[Array]:
-        """From the nearest point of the remaining cells' hull to a centre of mass outside it; empty if it is inside."""
-        cells = self._cells[com_set.link]
-        away = _away_from_hull(centre, _corners(cells)) if len(cells) else np.array([1.0, 0.0, 0.0])
-        return [away] if away is not None else []
 
     def _embed(self, form: Array, link: int, low: float, side: Side) -> Cut:
         row = np.zeros(self.problem.variables.size)
@@ -415,17 +391,16 @@ def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
     return tuple(functions)
 
 
-def _corners(cells: Array) -> Array:
-    low, high = cells[:, :, 0], cells[:, :, 1]
-    picks = [np.where(np.array(p), high, low) for p in product((False, True), repeat=3)]
-    return np.unique(np.concatenate(picks).round(12), axis=0)
-
-
-def _away_from_hull(point: Array, corners: Array) -> Array | None:
-    """Unit vector from the hull's point nearest to ``point``.
+def _away(cells: Array, point: Array) -> Array | None:
+    """Unit vector from the nearest point of the cells' hull to a point outside it; any where there are no cells.
 
     None if the point is in the hull (Gilbert's algorithm).
     """
+    if not len(cells):
+        return np.array([1.0, 0.0, 0.0])
+    low, high = cells[:, :, 0], cells[:, :, 1]
+    picks = [np.where(np.array(p), high, low) for p in product((False, True), repeat=3)]
+    corners = np.unique(np.concatenate(picks).round(12), axis=0)
     nearest = corners[np.argmin(((corners - point) ** 2).sum(axis=1))]
     size = float(np.ptp(corners, axis=0).max())
     for _ in range(200):
@@ -458,25 +433,18 @@ class Certificate:
     lower_bound : float
         No feasible point of the problem (within the search region, if one was needed) has a smaller objective, nor
         has one that misses no row by more than the point of linearisation does.
-    leftover : float
-        Part of the bound that inexact multipliers cost, >= 0.
     search_region : mapping of str to float
         Links (or extras) whose size the problem does not bound -> how many times as large as the nominal body the
         bound lets them be: ``tr Jt <= 4 factor`` in the coordinates in which the nominal J is 1. Usually empty.
     """
 
     lower_bound: float
-    leftover: float
-    search_region: dict[str, float]
-    _exact: float = -np.inf
-    _least: float = -np.inf
-    _missed: Callable[[Array], float] | None = None
+    search_region: dict[str, float] = field(default_factory=dict)
+    _at: Callable[[Array], float] | None = None
 
     def at(self, x: Array) -> Certificate:
         """The certificate for points that miss no row, margin or bound by more than x does."""
-        if self._missed is None:
-            return self
-        return replace(self, lower_bound=max(self._exact - self._missed(x), self._least))
+        return self if self._at is None else replace(self, lower_bound=self._at(x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -545,9 +513,10 @@ class Dual:
         """Linear rows, hard and soft, with the solver's multipliers."""
         return cls(rows.matrix, rows.lower, rows.upper, multipliers, *_prices(rows.rows))
 
-    @classmethod
-    def relaxed(cls, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
-        """Cuts that stand for the nonlinear rows with a multiplier, made near x: hard, or soft and convex."""
+    def with_cuts(self, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
+        """And cuts that stand for the nonlinear rows with a multiplier, made near x: hard, or soft and convex."""
+        if not nonlinear.size:
+            return self
         cuts = [
             (row, *found)
             for row, multiplier in zip(nonlinear.rows, multipliers, strict=True)
@@ -556,10 +525,7 @@ class Dual:
         rows, count = [row for row, *_ in cuts], len(cuts)
         forms = np.array([cut.form for _, cut, _ in cuts]).reshape(count, len(x))
         low, amounts = np.array([cut.low for _, cut, _ in cuts]), np.array([-amount for *_, amount in cuts])
-        return cls(forms, low, np.full(count, np.inf), amounts, *_prices(rows))
-
-    def joined(self, extra: Dual) -> Dual:
-        """With further rows."""
+        extra = Dual(forms, low, np.full(count, np.inf), amounts, *_prices(rows))
         return Dual(*(np.concatenate([getattr(self, f.name), getattr(extra, f.name)]) for f in fields(self)))
 
     def missed(self, x: Array) -> float:
@@ -597,14 +563,7 @@ def _prices(rows: Sequence[Row]) -> tuple[Array, Array]:
 
 
 def lower_bound(
-    problem: Problem,
-    x: Array,
-    linear: LinearRows,
-    multipliers: Array,
-    nonlinear: tuple[NonlinearRows, Array] | None = None,
-    search: Search | None = None,
-    regions: Sequence[LinkRegion] | None = None,
-    relaxation: Relaxation | None = None,
+    problem: Problem, x: Array, dual: Dual, search: Search | None = None, regions: Sequence[LinkRegion] | None = None
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -614,22 +573,14 @@ def lower_bound(
         Gives objective, cones and region.
     x
         Point of linearisation, shape (N,); the nearer to the optimum, the tighter.
-    linear, multipliers
-        Hard and soft linear rows, and the solver's multipliers of them, > 0 at an upper bound; the signs are not
-        trusted.
-    nonlinear
-        The nonlinear rows and their multipliers; used where a valid linear relaxation is known.
+    dual
+        Linear rows and the solver's multipliers of them, whose signs are not trusted; and cuts near x.
     search
         Of links that the problem does not bound.
     regions
         Where each link's parameters can be, where tighter limits than the problem's bounds are known: any superset of
         the feasible points that are at least as good as x.
-    relaxation
-        Of the nonlinear rows; made if not given.
     """
-    dual = Dual.of(linear, multipliers)
-    if nonlinear is not None and nonlinear[0].size:
-        dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), *nonlinear, x))
     objective, residual = problem.objective, problem.objective.matrix @ x - problem.objective.target
     reach = np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)
     others = abs(objective.constant) + dual.size_at(x)
@@ -651,12 +602,12 @@ def lower_bound(
     # A sum of squares is never smaller than the part of it that no x can change.
     least = objective.constant
     if not np.isfinite(value):
-        return Certificate(least, bound.leftover, bound.search_region)
+        return Certificate(least, bound.search_region)
 
-    def missed(point: Array) -> float:
-        return dual.missed(point) + bound.missed(point)
+    def bound_at(point: Array) -> float:
+        return max(value - (dual.missed(point) + bound.missed(point)), least)
 
-    return Certificate(value, bound.leftover, bound.search_region, value, least, missed).at(x)
+    return Certificate(bound_at(x), bound.search_region, bound_at)
 
 
 def _correction(problem: Problem, x: Array, left: Array) -> Array:

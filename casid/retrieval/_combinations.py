@@ -7,7 +7,7 @@ are read off the graph (`casid.expressions.conditions`), so a user's expression 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations as pairs
 from itertools import islice
@@ -29,7 +29,7 @@ from casid.expressions import (
     has_conditions,
     may_hide,
 )
-from casid.retrieval._problem import Problem, unused
+from casid.retrieval._problem import Problem, numbered
 from casid.retrieval._region import find_quadric, region_box
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, constant_rows, domain_rows, missed_by
 
@@ -100,7 +100,7 @@ def combinations(problem: Problem, most: int = 64, tolerance: float = FEASIBILIT
     problem = _one_sided(_with_domains(problem))
     branched = [condition for _, condition in problem.conditions if not condition.equality]
     either = _either(problem)
-    names = _names([*(c.text for c in branched), *either])
+    names = numbered([*(c.text for c in branched), *either])
     sizes = [2] * len(branched) + [len(rows) for rows in either.values()]
     states = list(islice(_states(sizes, _contradictions(problem, branched)), most + 1))
     if len(states) > most:
@@ -147,8 +147,8 @@ def _contradictions(problem: Problem, branched: Sequence[Condition]) -> dict[tup
         quadric = find_quadric(expression, x, len(problem.variables))
         if quadric is None or quadric.power != 2:
             return 0.0, False
-        rest = quadric.inertia.any() or quadric.moment.any() or quadric.square.any()
-        return (0.0 if rest else quadric.mass), False
+        rest = quadric.form[:9].any() or quadric.square.any()
+        return (0.0 if rest else float(quadric.form[9])), False
 
     for i, j in pairs(range(len(branched)), 2):
         difference, _ = constant(branched[i].margin - branched[j].margin)
@@ -159,14 +159,6 @@ def _contradictions(problem: Problem, branched: Sequence[Condition]) -> dict[tup
             found[i, j] = (0, 0)
         elif total > ROUNDING and everywhere:
             found[i, j] = (1, 1)
-    return found
-
-
-def _names(texts: list[str]) -> list[str]:
-    """The texts, numbered where one occurs twice."""
-    found: list[str] = []
-    for text in texts:
-        found.append(unused(text, found))
     return found
 
 
@@ -203,16 +195,12 @@ def _one_sided(problem: Problem) -> Problem:
     constraints: list[Constraint] = []
     for constraint in problem.constraints:
         both = constraint.hard and constraint.size == 1 and np.isfinite([*constraint.lower, *constraint.upper]).all()
-        expression, label = constraint.expression, constraint.label
-        x = problem.variables.x
+        expression, label, x = constraint.expression, constraint.label, problem.variables.x
         if both and any(len(alternatives(expression, x, upper=upper)) > 1 for upper in (False, True)):
             (low,), (high,) = constraint.lower, constraint.upper
-            for words, lower, upper in (
-                (f"{label} >= {low:.9g}", low, np.inf),
-                (f"{label} <= {high:.9g}", -np.inf, high),
-            ):
-                taken = {c.label for c in (*problem.constraints, *constraints)}
-                constraints.append(Constraint(unused(words, taken), expression, lower, upper))
+            taken = [c.label for c in (*problem.constraints, *constraints)]
+            above, below = numbered([f"{label} >= {low:.9g}", f"{label} <= {high:.9g}"], taken)
+            constraints += [Constraint(above, expression, lower=low), Constraint(below, expression, upper=high)]
         else:
             constraints.append(constraint)
     return problem if len(constraints) == len(problem.constraints) else replace(problem, constraints=tuple(constraints))
@@ -237,11 +225,11 @@ def _chosen(
         return choose(constraint.expression, x, choices) if decides else None
 
     changed = [(constraint, rows_left(constraint)) for constraint in problem.constraints]
-    taken = [c.label for c in problem.constraints]
-    for condition in branched:
-        side = _as_constraint(condition, choices[condition.key], taken)
+    words = [f"{c.text} is {'true' if choices[c.key] else 'false'}" for c in branched]
+    for condition, label in zip(branched, numbered(words, [c.label for c in problem.constraints]), strict=True):
+        ends = (0.0, np.inf) if choices[condition.key] else (-np.inf, 0.0)  # the condition, or its contrary, closed
+        side = Constraint(label, condition.margin, *ends)
         changed.append((side, side.expression))
-        taken.append(side.label)
     constraints: list[Constraint] = []
     price = beside = 0.0  # of rows that are constant: all, and those that are no part of the objective
     for constraint, rows in changed:
@@ -256,13 +244,6 @@ def _chosen(
     objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
     stated = None if problem.stated is None else choose(problem.stated, x, choices) + beside
     return replace(problem, constraints=tuple(constraints), objective=objective, stated=stated)
-
-
-def _as_constraint(condition: Condition, holds: bool, taken: Collection[str]) -> Constraint:
-    """The condition of a branch, or its contrary, closed."""
-    low, high = (0.0, np.inf) if holds else (-np.inf, 0.0)
-    label = unused(f"{condition.text} is {'true' if holds else 'false'}", taken)
-    return Constraint(label, condition.margin, low, high)
 
 
 def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX, tolerance: float) -> tuple[Constraint | None, float]:

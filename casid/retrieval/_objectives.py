@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
 from casid.expressions import Maximum, SquareSum, as_function, convex_kinks, enclose, square_sum
@@ -33,7 +33,7 @@ from casid.inertia import (
     pseudo_inertia,
     standard_size,
 )
-from casid.retrieval._variables import LinkVariables, in_unknowns
+from casid.retrieval._variables import Box, LinkVariables, in_unknowns
 
 #: A sum of squares below this share of its size at x = 0 is a perfect fit: what solvers leave, no noise of data.
 PERFECT = 1e-11
@@ -76,12 +76,11 @@ class Addend:
 
 
 def _number(value: Any) -> float:
-    expression = isinstance(value, ca.SX) and not value.is_constant()
     try:
-        factor = np.nan if expression else float(value)
+        factor = None if isinstance(value, ca.SX) and not value.is_constant() else float(value)
     except (TypeError, ValueError, RuntimeError):
-        expression, factor = True, np.nan
-    if expression:
+        factor = None
+    if factor is None:
         raise ProblemError(
             f"objective: a sum of squares is multiplied and divided by numbers only, got {type(value).__name__}; write "
             "the product with objective.expression(links.x)"
@@ -148,11 +147,10 @@ class LeastSquares(Addend):
 
     def __post_init__(self) -> None:
         for name in ("matrix", "target"):
-            array = np.array(getattr(self, name), dtype=float)
+            array = read_only(getattr(self, name))
             if not np.isfinite(array).all():
                 place = np.argwhere(~np.isfinite(array))[0].tolist()
                 raise DatasetError(f"objective: {name} has a NaN or infinite entry at {place}")
-            array.setflags(write=False)
             object.__setattr__(self, name, array)
         if not np.isfinite(self.constant):
             raise DatasetError(f"objective: the constant must be finite, got {self.constant}")
@@ -217,7 +215,7 @@ class LeastSquares(Addend):
 
 
 def split_objective(
-    expression: ca.SX, variables: LinkVariables, where: str, region: tuple[Array, Array, dict[tuple[int, int], Array]]
+    expression: ca.SX, variables: LinkVariables, where: str, region: Box
 ) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
     """A CasADi expression as a sum of squares, what is left of it, and numbers below all that this can reach.
 
@@ -270,13 +268,11 @@ def split_objective(
     return squares, rest + left
 
 
-def _floor(expression: ca.SX, x: ca.SX, region: tuple[Array, Array, dict[tuple[int, int], Array]]) -> float:
+def _floor(expression: ca.SX, x: ca.SX, region: Box) -> float:
     return float(enclose(as_function(expression, x), *region)[0].low)
 
 
-def _smooth_part(
-    expression: ca.SX, x: ca.SX, region: tuple[Array, Array, dict[tuple[int, int], Array]]
-) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
+def _smooth_part(expression: ca.SX, x: ca.SX, region: Box) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
     """`split_objective` of an expression whose kinks are no parts of their own; the floor may be -inf."""
     size = x.numel()
     if not ca.depends_on(expression, x):
@@ -413,12 +409,12 @@ class Coefficients:
     samples: int | None = None
 
     def __post_init__(self) -> None:
-        forms, values = np.array(self.forms, dtype=float), np.array(self.values, dtype=float)
+        forms, values = read_only(self.forms), read_only(self.values)
         if values.ndim != 1 or forms.ndim != 2 or len(forms) != len(values):
             raise ProblemError(f"coefficients: expected forms (r, N), values (r,), got {forms.shape}, {values.shape}")
         if not (np.isfinite(forms).all() and np.isfinite(values).all()):
             raise ProblemError("coefficients: forms and values must be finite")
-        sd = None if self.sd is None else np.array(self.sd, dtype=float)
+        sd = None if self.sd is None else read_only(self.sd)
         used = np.ones(len(values), dtype=bool) if self.used is None else np.array(self.used, dtype=bool)
         for name, array in (("sd", sd), ("used", used)):
             if array is not None and array.shape != values.shape:
@@ -427,10 +423,8 @@ class Coefficients:
             raise ProblemError("coefficients: standard deviations must be finite and >= 0")
         if self.samples is not None and self.samples < 1:
             raise ProblemError(f"coefficients: the number of samples must be positive, got {self.samples}")
-        for name, array in (("forms", forms), ("values", values), ("sd", sd), ("used", used)):
-            if array is not None:
-                array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        used.setflags(write=False)
+        vars(self).update(forms=forms, values=values, sd=sd, used=used)
 
 
 Metric = Literal["pullback", "entropic", "euclidean"]
@@ -464,8 +458,7 @@ class Prior:
     metric: Metric = "pullback"
 
     def __post_init__(self) -> None:
-        x = np.array(self.parameters, dtype=float)
-        size = standard_size(len(self.robot.links))
+        x, size = read_only(self.parameters), standard_size(len(self.robot.links))
         if x.shape != (size,):
             raise ProblemError(f"prior: expected {size} standard parameters, got shape {x.shape}")
         if not (np.isfinite(self.weight) and self.weight > 0):
@@ -476,7 +469,6 @@ class Prior:
             complaint = consistency(ten).complaint()
             if complaint:
                 raise ProblemError(f"prior: link '{link.name}': {complaint}; repair it first (nearest_consistent)")
-        x.setflags(write=False)
         object.__setattr__(self, "parameters", x)
 
     @property

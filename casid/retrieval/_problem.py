@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar, cast
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -49,6 +49,8 @@ from casid.retrieval.constraints._constraint import (
     missed_by,
     scaled_margin,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,10 +128,7 @@ class Problem(Displayed):
             stated = stated.expression(self.variables.x)
         stated = in_unknowns(stated, f"problem '{self.name}': the objective")
         written = {c.label: c.expression for c in constraints} | {"": stated}
-        p = self.variables.p
-        fixed = {c.label for c in constraints if not (p.numel() and ca.depends_on(c.expression, p))}
-        varied = {key: e for key, e in written.items() if isinstance(e, ca.SX) and key not in fixed}
-        settled = {key: self.variables.settled(e) for key, e in varied.items()}
+        settled = {key: self.variables.settled(e) for key, e in written.items() if isinstance(e, ca.SX)}
         changed = {key: written[key] for key, e in settled.items() if e is not written[key]}
         vars(self).update(templates={**{k: e for k, e in self.templates.items() if k in written}, **changed})
         constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]
@@ -191,15 +190,14 @@ class Problem(Displayed):
             )
         x = self.variables.x
         for constraint in self.constraints:
-            checked = constraint.kept("checked", x)
-            if checked:
-                continue
-            self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
-            fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
-            if fixed:
-                entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"
+            constraint.kept("checked", partial(self._check_expression, constraint), x)
+
+    def _check_expression(self, constraint: Constraint) -> None:
+        self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
+        for i in range(constraint.size):
+            if not ca.depends_on(constraint.expression[i], self.variables.x):
+                entry = "" if constraint.size == 1 else f" (entry {i})"
                 raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
-            checked.append(True)
 
     def __repr__(self) -> str:
         stated = [c for c in self.constraints if c.label not in self.objective_labels]
@@ -311,30 +309,29 @@ class Problem(Displayed):
 
     # ------------------------------------------------------------------ what follows from it
 
-    @property
-    def _bounding(self) -> tuple[Constraint, ...]:
-        """Hard constraints that imply anything for the links' regions."""
-        return tuple(c for c in self.constraints if c.hard and type(c).add_facts is not Constraint.add_facts)
+    def _by_bounds(self, what: str, make: Callable[[tuple[Constraint, ...]], T], *given: Any) -> T:
+        """What is made of the hard constraints that imply anything for the links' regions, kept with them."""
+        bounding = tuple(c for c in self.constraints if c.hard and type(c).add_facts is not Constraint.add_facts)
+        made = partial(make, bounding)
+        return bounding[0].kept(what, made, bounding, self.variables.links, *given) if bounding else made()
 
     @cached_property
     def facts(self) -> Facts:
         """What the hard constraints imply for the links."""
-        bounding = self._bounding
-        found = bounding[0].kept("facts", bounding, self.variables.links) if bounding else []
-        if not found:
-            found.append(Facts(self.variables))
+
+        def made(bounding: tuple[Constraint, ...]) -> Facts:
+            found = Facts(self.variables)
             for constraint in bounding:
-                constraint.add_facts(found[0])
-        return cast(Facts, found[0])
+                constraint.add_facts(found)
+            return found
+
+        return self._by_bounds("facts", made)
 
     @cached_property
     def regions(self) -> tuple[LinkRegion, ...]:
         """Limits of every link's parameters."""
-        bounding, cones = self._bounding, tuple(entry.cone for entry in self.cones)
-        found = bounding[0].kept("regions", bounding, self.variables.links, cones) if bounding else []
-        if not found:
-            found += link_regions(self.facts, cones)
-        return tuple(found)
+        cones = tuple(entry.cone for entry in self.cones)
+        return self._by_bounds("regions", lambda _: link_regions(self.facts, cones), cones)
 
     @cached_property
     def setting(self) -> Setting:
@@ -350,11 +347,8 @@ class Problem(Displayed):
         """Conditions of the constraints' if-else, each with the label of the first constraint that holds it."""
         found: dict[str, tuple[str, Condition]] = {}
         for constraint in self.constraints:
-            own = constraint.kept("conditions", self.variables.x)
-            if not own:
-                has = has_conditions(constraint.expression, self.variables.x)
-                own.append(conditions(constraint.expression, self.variables.x) if has else ())
-            for condition in own[0]:
+            made = partial(_conditions, constraint.expression, self.variables.x)
+            for condition in constraint.kept("conditions", made, self.variables.x):
                 found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
@@ -371,26 +365,22 @@ class Problem(Displayed):
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
         for _, some in self.parts:
-            function = some[0].kept("values", some, self.variables.x)
-            if not function:
-                function.append(NumpyFunction(ca.vertcat(*[c.expression for c in some]), self.variables.x))
-            every = function[0](x)
+            every = some[0].kept("values", partial(_values, some, self.variables.x), some, self.variables.x)(x)
             ends = np.cumsum([c.size for c in some]).tolist()
             found |= {c.label: every[end - c.size : end] for c, end in zip(some, ends, strict=True)}
         return {c.label: found[c.label] for c in self.constraints}
 
+    def undefined(self, x: NDArray[np.float64]) -> str | None:
+        """Label of a constraint that has no value at x."""
+        return next((label for label, value in self.values(x).items() if not np.isfinite(value).all()), None)
+
     @cached_property
     def _own_labels(self) -> tuple[dict[PhysicalConsistency, str], dict[str, str]]:
         """Labels of the cones, and of the extras' bounds, among the violations."""
-        taken = {c.label for c in self.constraints}
-
-        def label(text: str) -> str:
-            found = unused(text, taken)
-            taken.add(found)
-            return found
-
-        cones = {entry: label(entry.label) for entry in self.cones if entry.constrains}
-        return cones, {name: label(name) for name in self.variables.extras}
+        cones, extras = [entry for entry in self.cones if entry.constrains], [*self.variables.extras]
+        texts = [*(entry.label for entry in cones), *extras]
+        labels = numbered(texts, [c.label for c in self.constraints])
+        return dict(zip(cones, labels, strict=False)), dict(zip(extras, labels[len(cones) :], strict=True))
 
     def violations(self, x: NDArray[np.float64]) -> dict[str, float]:
         """Largest violation of each constraint, cone and extra's bounds at x, by label; 0 where it holds.
@@ -503,12 +493,30 @@ class _Reader(pickle.Unpickler):
         return self._expressions[place]
 
 
+def _conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
+    """`conditions`, where there are any: to see that there are none is faster."""
+    return conditions(expression, x) if has_conditions(expression, x) else ()
+
+
+def _values(constraints: tuple[Constraint, ...], x: ca.SX) -> NumpyFunction:
+    """Of all entries of the constraints."""
+    return NumpyFunction(ca.vertcat(*[c.expression for c in constraints]), x)
+
+
 def unused(text: str, taken: Collection[str]) -> str:
     """The text, numbered where it is taken."""
     found, number = text, 1
     while found in taken:
         number += 1
         found = f"{text} ({number})"
+    return found
+
+
+def numbered(texts: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """The texts, numbered where one occurs twice or is taken."""
+    known, found = [*taken], list[str]()
+    for text in texts:
+        found.append(unused(text, [*known, *found]))
     return found
 
 
@@ -537,8 +545,6 @@ class Row:
         It only stands for the bound, in other units.
     label : str
         Label of the constraint, or name of the extra.
-    quantity : str
-        Physical quantity that is bounded (`Constraint.quantity`), empty where it is not known.
     group : int or None
         Soft rows of one group share a slack.
     """
@@ -551,14 +557,13 @@ class Row:
     mass_of: int | None = None
     relaxed: bool = False
     label: str = ""
-    quantity: str = ""
     group: int | None = None
 
     @classmethod
     def of(cls, index: int, constraint: Constraint, entry: int, side: Side, text: str = "", **more: Any) -> Row:
         """A row that stands for a bound of a constraint, in its words."""
-        words, quantity = text or constraint.bound_text(entry, side), constraint.quantity
-        return cls(index, entry, constraint.weight, words, side, label=constraint.label, quantity=quantity, **more)
+        words = text or constraint.bound_text(entry, side)
+        return cls(index, entry, constraint.weight, words, side, label=constraint.label, **more)
 
     def unit_size(self, x: Array) -> float:
         """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""
@@ -574,11 +579,6 @@ class LinearRows:
     upper: Array
     rows: tuple[Row, ...]
 
-    def hard(self) -> LinearRows:
-        """Without the soft rows."""
-        keep = _hard(self.rows)
-        return LinearRows(self.matrix[keep], self.lower[keep], self.upper[keep], tuple(self.rows[k] for k in keep))
-
     @classmethod
     def joined(cls, *parts: LinearRows) -> LinearRows:
         """The rows of some parts, one after another."""
@@ -588,11 +588,6 @@ class LinearRows:
             np.concatenate([part.upper for part in parts]),
             tuple(row for part in parts for row in part.rows),
         )
-
-    @classmethod
-    def none(cls, size: int) -> LinearRows:
-        """No rows of ``size`` unknowns."""
-        return cls(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -611,26 +606,13 @@ class NonlinearRows(Kept):
 
     def values(self, symbols: ca.SX, x: Array) -> Array:
         """Values at x, shape (k,)."""
-        function = self.kept("function", symbols)
-        if not function:
-            function.append(as_function(self.expression, symbols))
-        return np.array(function[0](x)).reshape(-1)
-
-    def hard(self) -> NonlinearRows:
-        """Without the soft rows."""
-        keep = _hard(self.rows)
-        return NonlinearRows(
-            self.expression[keep], self.lower[keep], self.upper[keep], tuple(self.rows[k] for k in keep)
-        )
+        function = self.kept("function", partial(as_function, self.expression, symbols), symbols)
+        return np.array(function(x)).reshape(-1)
 
     @classmethod
     def none(cls) -> NonlinearRows:
         """No rows."""
         return cls(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
-
-
-def _hard(rows: tuple[Row, ...]) -> list[int]:
-    return [k for k, row in enumerate(rows) if row.weight is None]
 
 
 def slacks(rows: Sequence[Row]) -> tuple[list[int], list[int], Array]:
@@ -644,12 +626,10 @@ def slacks(rows: Sequence[Row]) -> tuple[list[int], list[int], Array]:
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
     x, standard = problem.variables.x, problem.variables.standard_size
-    linear, curved = [LinearRows.none(x.numel())], list[NonlinearRows]()
+    linear, curved = list[LinearRows](), list[NonlinearRows]()
     for at, some in problem.parts:
-        found = some[0].kept("split", at, some, *problem.setting.facts)
-        if not found:
-            found += _split(problem.setting, at, some)
-        straight, bent = found
+        made = partial(_split, problem.setting, at, some)
+        straight, bent = some[0].kept("split", made, at, some, *problem.setting.facts)
         linear.append(straight)
         curved += [bent] if bent.size else []
     extras = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
@@ -674,12 +654,20 @@ def _split(setting: Setting, at: tuple[int, ...], some: tuple[Constraint, ...]) 
             text = f"domain of {constraint.entry_name(row.entry)}" if row.domain else ""
             more: dict[str, Any] = {"mass_of": row.mass_of, "group": _group(index, constraint, row)}
             rows.append((row, Row.of(index, constraint, row.entry, row.side, text, **more)))
-    bent = [pair for pair in rows if not pair[0].linear]
-    return _numbers([pair for pair in rows if pair[0].linear], setting.x), NonlinearRows(
-        ca.vertcat(ca.SX(0, 1), *[row.expression for row, _ in bent]),
-        np.array([row.lower for row, _ in bent]),
-        np.array([row.upper for row, _ in bent]),
-        tuple(source for _, source in bent),
+    straight = _stacked([pair for pair in rows if pair[0].linear])
+    function = ca.Function("affine", [setting.x], [ca.jacobian(straight.expression, setting.x), straight.expression])
+    slope, offset = (np.array(ca.densify(value)) for value in function(ca.DM.zeros(setting.x.numel())))
+    ends = straight.lower - offset[:, 0], straight.upper - offset[:, 0]
+    return LinearRows(slope, *ends, straight.rows), _stacked([pair for pair in rows if not pair[0].linear])
+
+
+def _stacked(rows: list[tuple[ScalarRow, Row]]) -> NonlinearRows:
+    """Rows below each other, each with its origin."""
+    return NonlinearRows(
+        ca.vertcat(ca.SX(0, 1), *[row.expression for row, _ in rows]),
+        np.array([row.lower for row, _ in rows], dtype=float),
+        np.array([row.upper for row, _ in rows], dtype=float),
+        tuple(source for _, source in rows),
     )
 
 
@@ -691,20 +679,4 @@ def _joined(parts: tuple[NonlinearRows, ...], size: int) -> NonlinearRows:
         np.concatenate([np.zeros(0), *(part.lower for part in parts)]),
         np.concatenate([np.zeros(0), *(part.upper for part in parts)]),
         tuple(row for part in parts for row in part.rows),
-    )
-
-
-def _numbers(rows: list[tuple[ScalarRow, Row]], x: ca.SX) -> LinearRows:
-    """Slope and offset of affine rows, all in one function."""
-    if not rows:
-        return LinearRows.none(x.numel())
-    expression = ca.vertcat(*[row.expression for row, _ in rows])
-    function = ca.Function("affine", [x], [ca.jacobian(expression, x), expression])
-    slope, offset = function(ca.DM.zeros(x.numel()))
-    shift = np.array(ca.densify(offset)).reshape(-1)
-    return LinearRows(
-        np.array(ca.densify(slope)).reshape(len(rows), x.numel()),
-        np.array([row.lower for row, _ in rows], dtype=float) - shift,
-        np.array([row.upper for row, _ in rows], dtype=float) - shift,
-        tuple(source for _, source in rows),
     )

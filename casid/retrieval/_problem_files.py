@@ -6,7 +6,6 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module, resources
 from inspect import signature
 from pathlib import Path
@@ -141,10 +140,9 @@ def load_problem(name_or_path: str | Path, **options: Any) -> Problem:
         path, build = Path(str(module.__file__)), module.build
     else:
         if path.suffix != ".py" and not path.is_file():
-            near = get_close_matches(text, problem_names(), n=3)
-            hint = f"did you mean {' or '.join(near)}" if near else f"shipped are {', '.join(problem_names())}"
             raise ProblemError(
-                f"unknown problem '{text}': {hint}; or give the path of a .py file with a function 'build'"
+                f"unknown problem '{text}'{near(text, problem_names())}; shipped are {', '.join(problem_names())}; or "
+                "give the path of a .py file with a function 'build'"
             )
         build = _function(path, PROBLEM, "build", "'build' that returns a Problem")
     with users_code(path, PROBLEM):

@@ -33,21 +33,19 @@ from numpy.typing import ArrayLike
 from casid.arrays import ROUNDING, Array
 from casid.expressions import quadratic_form
 from casid.inertia import MOMENTS, ConsistencyCone, link_slice, mass_index, moment_slice, standard_size
-from casid.retrieval._variables import LinkVariables, LinkView
+from casid.retrieval._variables import Box, LinkVariables, LinkView
 
 
 @dataclass(frozen=True, eq=False)
 class Quadric:
-    """``inertia'L + moment'l + mass m + l'P l / m - offset``.
+    """``form'x_link + l'P l / m - offset``.
 
     Which is ``m^(power - 1)`` times the user's expression less its bound.
 
     Attributes
     ----------
     link, power : int
-    inertia : ndarray, shape (6,)
-    moment : ndarray, shape (3,)
-    mass : float
+    form : ndarray, shape (10,)
     square : ndarray, shape (3, 3)
         P, symmetric.
     offset : float
@@ -55,9 +53,7 @@ class Quadric:
 
     link: int
     power: int
-    inertia: Array
-    moment: Array
-    mass: float
+    form: Array
     square: Array
     offset: float = 0.0
 
@@ -67,32 +63,30 @@ class Quadric:
         return not self.square.any() and self.offset == 0.0
 
     def numerator(self, x: ca.SX) -> ca.SX:
-        """``inertia'L + moment'l + mass m`` of the unknowns x."""
-        form = ca.sparsify(ca.DM(self._linear()))
-        return ca.dot(form, x[link_slice(self.link)])
+        """``form'x_link`` of the unknowns x."""
+        return ca.dot(ca.sparsify(ca.DM(self.form)), x[link_slice(self.link)])
 
     def minus(self, bound: float) -> Quadric | None:
         """The form of ``expression - bound``; None where the bound's term has no place in it."""
         if bound == 0.0:
             return self
         if self.power == 2:
-            return replace(self, mass=self.mass - bound)
+            return replace(self, form=np.append(self.form[:9], self.form[9] - bound))
         return replace(self, offset=self.offset + bound) if self.power == 1 else None
 
     def negated(self) -> Quadric:
         """The form with the sign changed: for upper bounds."""
-        return replace(
-            self, inertia=-self.inertia, moment=-self.moment, mass=-self.mass, square=-self.square, offset=-self.offset
-        )
+        return replace(self, form=-self.form, square=-self.square, offset=-self.offset)
 
     def lorentz(self, com: Array) -> Array | None:
         """Q, shape (4, 4), if this is a second-order cone and all of the box ``com`` lies on one nappe's side.
 
         Else None.
         """
-        if np.abs(self.inertia).max() > 0 or self.offset != 0.0:
+        if self.form[:6].any() or self.offset != 0.0:
             return None
-        Q = np.block([[self.square, self.moment[:, None] / 2], [self.moment[None, :] / 2, np.array([[self.mass]])]])
+        Q = np.diag(np.append(np.zeros(3), self.form[9]))
+        Q[:3, :3], Q[:3, 3], Q[3, :3] = self.square, self.form[6:9] / 2, self.form[6:9] / 2
         values, vectors = np.linalg.eigh(Q)
         if values[-1] <= 0 or (values[:-1] > ROUNDING * values[-1]).any() or not np.isfinite(com).all():
             return None
@@ -125,7 +119,7 @@ class Quadric:
             form[6:] = 2 * Q @ self._inside(Q, com, centre)
             yield form
             return
-        form, (values, vectors) = self._linear(), self._axes
+        form, (values, vectors) = self.form.copy(), self._axes
         bent = np.abs(values) > ROUNDING * np.abs(values).max()
         low = high = centre @ vectors  # touched where p < 0, cut from end to end where p > 0
         convex = bent & (values > 0)
@@ -154,9 +148,6 @@ class Quadric:
         values, vectors = np.linalg.eigh(self.square)
         return values, vectors
 
-    def _linear(self) -> Array:
-        return np.concatenate([self.inertia, self.moment, [self.mass]])
-
     def _inside(self, Q: Array, com: Array, centre: Array) -> Array:
         """``[c; 1]``, or the first point of the nappe on the box's side on the way from it to the cone's axis."""
         vector = np.linalg.eigh(Q)[1][:, -1]
@@ -181,7 +172,7 @@ class Quadric:
         rows = []
         for u, w in corners:
             if np.isfinite([u, w]).all():
-                form = self._linear()
+                form = self.form.copy()
                 form[6 + j] += p * u
                 form[6 + i] += p * w
                 form[9] -= p * u * w
@@ -201,7 +192,7 @@ def find_quadric(expression: ca.SX, x: ca.SX, links: int) -> Quadric | None:
     if found is None or np.abs(found.matrix[:6, :9]).max() > 0:
         return None
     H = found.matrix
-    return Quadric(link, found.power, 2 * H[:6, 9], 2 * H[6:9, 9], float(H[9, 9]), H[6:9, 6:9].copy())
+    return Quadric(link, found.power, np.append(2 * H[:9, 9], H[9, 9]), H[6:9, 6:9].copy())
 
 
 class Facts:
@@ -314,7 +305,7 @@ def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
 
 def region_box(
     regions: Sequence[LinkRegion], extras: Sequence[tuple[float, float]], margins: Sequence[float] | None = None
-) -> tuple[Array, Array, dict[tuple[int, int], Array]]:
+) -> Box:
     """Bounds of all unknowns, shape (N,) each, and those of their quotients first moment over mass.
 
     Parameters

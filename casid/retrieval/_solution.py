@@ -5,23 +5,23 @@ from __future__ import annotations
 import platform
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.display import Displayed
 from casid.errors import BoundWarning, ProblemError, SolveError
 from casid.expressions import evaluate
 from casid.inertia import LinkParameters, Parameters
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import Problem, Row
 from casid.retrieval._variables import UnknownVariableError, in_unknowns
 from casid.retrieval.constraints._constraint import FEASIBILITY
+from casid.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,15 +185,12 @@ class Conflict:
 Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
 
 
-@cache
-def _found_versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("casid", "casadi", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+_VERSIONS = {
+    "python": platform.python_version(),
+    "casid": __version__,
+    "casadi": ca.CasadiMeta.version(),
+    "numpy": np.__version__,
+}
 
 
 @dataclass(frozen=True)
@@ -250,10 +247,10 @@ class Solution(ParameterResult, Displayed):
     x: Array
     lower_bound: float
     multipliers: Mapping[str, Array]
-    converged: bool
-    conflict: Conflict | None
-    search_region: Mapping[str, float]
-    tolerances: Tolerances
+    converged: bool = True
+    conflict: Conflict | None = None
+    search_region: Mapping[str, float] = field(default_factory=dict)
+    tolerances: Tolerances = Tolerances()
     iterations: int = 0
     restarts: int = 0
     starts: int = 1
@@ -263,12 +260,10 @@ class Solution(ParameterResult, Displayed):
     solver_status: str = ""
     trace: tuple[Any, ...] = ()
     tried: str = ""
-    versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
+    versions: Mapping[str, str] = field(default_factory=_VERSIONS.copy)
 
     def __post_init__(self) -> None:
-        x = np.array(self.x, dtype=float)
-        x.setflags(write=False)
-        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "x", read_only(self.x))
 
     def __repr__(self) -> str:
         return (
@@ -344,6 +339,11 @@ class Solution(ParameterResult, Displayed):
                 slopes[row.entry] += lam[k] * (change - bound) / step[row.entry]
             found[side] = slopes
         return found
+
+    def row_multipliers(self, rows: Iterable[Row]) -> list[float]:
+        """Multiplier of each of all rows of the problem, linear ones first (`split_rows`); 0 where none is known."""
+        known = {label: iter(values.tolist()) for label, values in self.multipliers.items()}
+        return [next(known.get(row.label, iter(())), 0.0) if row.constraint >= 0 else 0.0 for row in rows]
 
     def __getitem__(self, name: str) -> float:
         """Value of an unknown by its name, e.g. ``m7`` or ``fv1``.
@@ -486,10 +486,6 @@ def assess(
     lower_bound: float = -np.inf,
     *,
     multipliers: Mapping[str, Array] | None = None,
-    converged: bool = True,
-    conflict: Conflict | None = None,
-    search_region: Mapping[str, float] | None = None,
-    tolerances: Tolerances | None = None,
     **work: Any,
 ) -> Solution:
     """The solution that a point and a bound are: the only place where a `Solution` is made.
@@ -500,23 +496,14 @@ def assess(
     Parameters
     ----------
     problem, x, lower_bound
-    multipliers, converged, conflict, search_region, tolerances
-        See `Solution`.
+    multipliers
+        Of the problem's constraints, where they are known.
     work
-        Iterations, times, seed, ...: further fields of `Solution`.
+        Tolerances, convergence, iterations, times, seed, ...: further fields of `Solution`.
     """
     least = problem.objective.constant
-    made = Solution(
-        problem,
-        x,
-        float(max(lower_bound, least)),
-        {c.label: (multipliers or {}).get(c.label, np.zeros(0)) for c in problem.constraints},
-        converged,
-        conflict,
-        dict(search_region or {}),
-        tolerances or Tolerances(),
-        **work,
-    )
+    known = {c.label: (multipliers or {}).get(c.label, np.zeros(0)) for c in problem.constraints}
+    made = Solution(problem, x, float(max(lower_bound, least)), known, **work)
     if not made.feasible:
         return made
     negligible = problem.objective.negligible(made.x)
@@ -550,12 +537,6 @@ def reassess(
 
     Of the multipliers, those of constraints that the problem has are kept.
     """
-    kept = {
-        f.name: getattr(solution, f.name) for f in fields(solution) if f.name not in ("problem", "x", "lower_bound")
-    }
-    return assess(
-        problem or solution.problem,
-        solution.x if x is None else x,
-        solution.lower_bound if lower_bound is None else lower_bound,
-        **{**kept, **changes},
-    )
+    given = {"problem": problem, "x": x, "lower_bound": lower_bound}
+    changes |= {name: value for name, value in given.items() if value is not None}
+    return assess(**{**{f.name: getattr(solution, f.name) for f in fields(solution)}, **changes})

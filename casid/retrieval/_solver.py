@@ -24,10 +24,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, Array, read_only
 from casid.errors import ProblemError
 from casid.inertia import link_slice
-from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
+from casid.retrieval._bound import Certificate, Cut, Dual, Relaxation, Search, lower_bound
 from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
 from casid.retrieval._variables import LinkVariables
@@ -120,11 +120,7 @@ class PreparedProblem:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        nominal: Array | None = None,
-        options: SolveOptions | None = None,
-        tighten: bool = True,
+        self, problem: Problem, nominal: Array | None = None, options: SolveOptions | None = None, tighten: bool = True
     ) -> None:
         began = perf_counter()
         self.problem, self.options = problem, options or SolveOptions()
@@ -141,11 +137,7 @@ class PreparedProblem:
         )
         self.feasible_set = FeasibleSet(self.linear, self.nonlinear, self.cones, self.nominal)
         self.program = LiftedProgram(
-            problem.variables.x,
-            problem.objective,
-            self.feasible_set,
-            self.unbounded,
-            4 * self.options.search_factor,
+            problem.variables.x, problem.objective, self.feasible_set, self.unbounded, 4 * self.options.search_factor
         )
         self._terms = 2 * len(self.cones) + 2 * len(self.feasible_set.rows) + 1
         self._first = self.program.solver(
@@ -193,15 +185,7 @@ class PreparedProblem:
         """Label of a constraint that has no value at x."""
         if not self.nonlinear.size or np.isfinite(self.nonlinear.values(self.problem.variables.x, x)).all():
             return None
-        for label, value in self.problem.values(x).items():
-            if not np.isfinite(value).all():
-                return label
-        return None
-
-    @property
-    def is_regularised(self) -> bool:
-        """Whether a proximal term acts on links that nothing bounds."""
-        return bool(self.unbounded) and self.options.proximal
+        return self.problem.undefined(x)
 
     def size_of(self, x: Array) -> float:
         """How many times as large as its nominal value the largest link or extra is that nothing bounds."""
@@ -242,7 +226,7 @@ class PreparedProblem:
         the first was called once more.
         """
         proximal = 1e-9 if self.options.proximal else 0.0
-        basis, objective = self.program.coordinates[0], self.problem.objective
+        basis, objective = self.program.basis, self.problem.objective
         gradient = float(np.abs(basis.T @ objective.gradient(self.nominal)).max())  # in y
         coarse = self.options.initial_gradient / gradient if gradient > 0 else 1.0
         best, scale = self.program.solve(self._first, self.program.start(x0), coarse, proximal), coarse
@@ -387,15 +371,15 @@ class PreparedProblem:
             region = certificate.search_region
             return assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
 
-        certificate = Certificate(-np.inf, 0.0, {}) if broken else self._certify(x, linear, curved)
+        certificate = Certificate(-np.inf) if broken else self._certify(x, linear, curved)
         found = judged(certificate)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
             if self._relaxed is None:  # found once, it holds for every start
-                self._relaxed = Certificate(-np.inf, 0.0, {})
+                self._relaxed = Certificate(-np.inf)
                 if self.relaxation.nonconvex:
                     relaxed = relaxed_bound(self.relaxation, x, self.nominal, self.options)
-                    bound = relaxed.bound if np.isfinite(relaxed.bound) else -np.inf
-                    self._relaxed = Certificate(bound, 0.0, relaxed.search_region)
+                    if np.isfinite(relaxed.bound):
+                        self._relaxed = Certificate(relaxed.bound, relaxed.search_region)
             if self._relaxed.lower_bound > found.lower_bound:
                 certificate = self._relaxed
                 found = judged(certificate)
@@ -403,7 +387,7 @@ class PreparedProblem:
 
     def _perfected(self, x: Array) -> Array:
         """A nearly perfect fit, made perfect by the shortest step to the least-squares optimum, if that is feasible."""
-        objective, basis = self.problem.objective, self.program.coordinates[0]
+        objective, basis = self.problem.objective, self.program.basis
         value = objective(x) - objective.constant
         if self.problem.penalty(x) > 0 or not 0 < value <= LEAST_SCALE * objective.size:
             return x
@@ -415,14 +399,14 @@ class PreparedProblem:
         return moved if feasible and objective(moved) - objective.constant < value else x
 
     def _certify(self, x: Array, linear: Array, curved: Array) -> Certificate:
-        least = 1e3 if self.is_regularised else self.options.search_factor
+        # a proximal term acts on links that nothing bounds
+        regularised = bool(self.unbounded) and self.options.proximal
+        least = 1e3 if regularised else self.options.search_factor
         factor = max(least, float(10.0 ** np.ceil(np.log10(100 * self.size_of(x)))))
-        relaxation = self.relaxation if self.nonlinear.size else None
-        search = Search(self.nominal, factor)
-        rows = self.nonlinear, curved
-        own = lower_bound(self.problem, x, self.linear, linear, rows, search, relaxation=relaxation)
+        dual = Dual.of(self.linear, linear).with_cuts(self.relaxation, self.nonlinear, curved, x)
+        own = lower_bound(self.problem, x, dual, Search(self.nominal, factor))
         total, negligible = self.problem.objective(x) + self.problem.penalty(x), self.problem.objective.negligible(x)
-        if not self.is_regularised or relative_gap(total, own.lower_bound, negligible) <= self.options.certified_gap:
+        if not regularised or relative_gap(total, own.lower_bound, negligible) <= self.options.certified_gap:
             return own
         # The proximal term can spoil the multipliers of unbounded links: take those of the problem without it.
         if factor not in self._unregularised:
@@ -435,7 +419,7 @@ class PreparedProblem:
     @cached_property
     def conflict(self) -> Conflict | None:
         """Why the constraints cannot be met together; ``None`` if they can."""
-        return find_conflict(self.problem, self.feasible_set, self.relaxation, self.options.search_factor)
+        return find_conflict(self.problem, self.cones, self.nominal, self.options.search_factor)
 
     def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
         found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}
@@ -454,7 +438,7 @@ def checked_point(problem: Problem, point: ArrayLike, what: str) -> Array:
         For a wrong shape, or numbers that are not finite.
     """
     try:
-        x = np.array(point, dtype=float)
+        x = read_only(point)
     except (TypeError, ValueError):
         raise ProblemError(f"{what}: expected {problem.variables.size} numbers, got {type(point).__name__}") from None
     if x.shape != (problem.variables.size,):
@@ -462,7 +446,6 @@ def checked_point(problem: Problem, point: ArrayLike, what: str) -> Array:
     if not np.isfinite(x).all():
         name = problem.variables.names[int(np.flatnonzero(~np.isfinite(x))[0])]
         raise ProblemError(f"{what}: '{name}' is NaN or infinite")
-    x.setflags(write=False)
     return x
 
 
@@ -494,7 +477,7 @@ def relaxed_bound(
     relaxation, problem = smallest, smallest.problem
     base = problem.below(*relaxation.nonconvex)
     plain = replace(options, restarts=min(options.restarts, 1))
-    cuts = _cuts_at(relaxation, near)
+    cuts = relaxation.cuts(relaxation.open_sides, near)
     best, x, searched = -np.inf, None, dict[str, float]()
     for _ in range(_ROUNDS):
         found = PreparedProblem(_with_cuts(base, cuts), nominal, plain, tighten=False).solve(throw=False)
@@ -504,17 +487,12 @@ def relaxed_bound(
         if found.lower_bound > best:
             best, searched = found.lower_bound, dict(found.search_region)
         x = found.x
-        new = [cut for cut in _cuts_at(relaxation, x) if cut.violated(x)]
+        new = [cut for cut in relaxation.cuts(relaxation.open_sides, x) if cut.violated(x)]
         stalled = bool(cuts) and not improved and len(cuts) > _MANY_CUTS
         if best >= enough or not new or not found.usable or stalled:
             break
         cuts += new
     return Relaxed(relaxation, best, x, searched)
-
-
-def _cuts_at(relaxation: Relaxation, x: Array) -> list[Cut]:
-    cuts = [cut for side in relaxation.open_sides for cut in relaxation.side_cuts(side, x)]
-    return cuts + relaxation.set_cuts(x)
 
 
 def _with_cuts(base: Problem, cuts: list[Cut]) -> Problem:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError, UnknownNameError
-from casid.files import listed
-from casid.inertia import TENSOR_INDEX, link_slice, standard_names, standard_size
+from casid.files import listed, near
+from casid.inertia import link_slice, standard_names, standard_size, tensor
 
+#: Of the entries of a link's inertia, by columns, among its parameters.
+_PLACES = tensor(range(6)).astype(int).ravel().tolist()
+#: Bounds of all unknowns, shape (N,) each, and of quotients of two of them.
+Box: TypeAlias = "tuple[Array, Array, dict[tuple[int, int], Array]]"
 #: Symbols of `LinkVariables.mx` -> the unknowns that they stand for.
 _STAND_FOR: WeakValueDictionary[int, LinkVariables] = WeakValueDictionary()
 
@@ -64,9 +68,7 @@ class LinkView:
     @property
     def inertia(self) -> ca.SX:
         """Inertia L about the link-frame origin, shape (3, 3) [kg.m^2]; linear in the unknowns."""
-        place = {tuple(sorted(entry)): k for k, entry in enumerate(TENSOR_INDEX)}
-        by_columns = [place[min(i, j), max(i, j)] for j in range(3) for i in range(3)]
-        return ca.reshape(self.parameters[by_columns], 3, 3)
+        return ca.reshape(self.parameters[_PLACES], 3, 3)
 
     @property
     def inertia_com(self) -> ca.SX:
@@ -141,14 +143,14 @@ class LinkVariables:
         return len(self.links)
 
     def __getitem__(self, key: int | str) -> LinkView:
-        if isinstance(key, str):
-            for link in self.links:
-                if link.name == key:
-                    return link
-            near = get_close_matches(key, [link.name for link in self.links], n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(k.name for k in self.links)}"
-            raise UnknownVariableError(f"robot '{self.robot.name}' has no link '{key}'; {hint}")
-        return self.links[key]
+        if not isinstance(key, str):
+            return self.links[key]
+        known = {link.name: link for link in self.links}
+        if key not in known:
+            raise UnknownVariableError(
+                f"robot '{self.robot.name}' has no link '{key}'{near(key, known)}; it has {listed(known)}"
+            )
+        return known[key]
 
     def __contains__(self, link: object) -> bool:
         return any(link in (own, own.name) for own in self.links)
@@ -194,11 +196,7 @@ class LinkVariables:
 
     def parameter(self, name: str) -> ca.SX:
         """The symbol of the parameter of that name, to be written into objectives and constraints."""
-        if name not in self.parameters:
-            raise UnknownVariableError(
-                f"there is no parameter '{name}'; there are {', '.join(self.parameters) or 'none'}"
-            )
-        return self.p[list(self.parameters).index(name)]
+        return self.p[_place(name, self.parameters, "parameter")]
 
     def settled(self, expression: ca.SX) -> ca.SX:
         """The expression with the parameters' values in place of their symbols."""
@@ -208,17 +206,19 @@ class LinkVariables:
 
     def extra(self, name: str) -> ca.SX:
         """The scalar unknown of that name, e.g. ``fv1``."""
-        if name not in self.extras:
-            raise UnknownVariableError(
-                f"there is no unknown '{name}'; the extras are {', '.join(self.extras) or 'none'}"
-            )
-        return self.x[self.standard_size + list(self.extras).index(name)]
+        return self.x[self.standard_size + _place(name, self.extras, "extra unknown")]
+
+
+def _place(name: str, known: Iterable[str], what: str) -> int:
+    """Place of a name among those known."""
+    names = [*known]
+    if name not in names:
+        raise UnknownVariableError(f"there is no {what} '{name}'{near(name, names)}; there are {listed(names)}")
+    return names.index(name)
 
 
 def link_variables(
-    robot: Robot,
-    extras: Mapping[str, tuple[float, float]] | None = None,
-    parameters: Mapping[str, float] | None = None,
+    robot: Robot, extras: Mapping[str, tuple[float, float]] | None = None, parameters: Mapping[str, float] | None = None
 ) -> LinkVariables:
     """Unknowns of a problem about a robot.
 

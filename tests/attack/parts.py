@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from casid.retrieval import Problem
-from casid.retrieval._bound import Relaxation, Search, lower_bound
+from casid.retrieval._bound import Dual, Relaxation, Search, lower_bound
 from casid.retrieval._problem import split_rows
 from casid.retrieval.program._nlp import nominal_parameters
 from tests.attack.points import EXACT, feasible_points, walk
@@ -116,8 +116,7 @@ def _cuts(attack: Attack, points: np.ndarray, near: np.ndarray) -> list[str]:
     wrong = [f"smallest box: {text}" for text in _regions(smallest.problem, points)]
     for relaxation in (whole, smallest):
         for x in (attack.truth, *near[:, -4:].T):
-            cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
-            for cut in cuts + relaxation.set_cuts(x):
+            for cut in relaxation.cuts(relaxation.sides, x):
                 amount = cut.low - cut.form @ points
                 if (amount > _ROUNDING * (np.abs(cut.form) @ sizes + abs(cut.low))).any():
                     wrong.append(f"a cut removes a feasible point by {amount.max():.3g}")
@@ -137,9 +136,8 @@ def _bounds(attack: Attack, points: np.ndarray, near: np.ndarray, rng: np.random
             scale = np.abs(linear.matrix) @ np.abs(attack.truth) + 1e-12
             multipliers = size * rng.normal(size=len(linear.rows)) * (rng.random(len(linear.rows)) < 0.5) / scale
             bent = size * rng.normal(size=curved.size) * (rng.random(curved.size) < 0.5)
-            found = lower_bound(
-                problem, x, linear, multipliers, (curved, bent), Search(nominal, 1e12), relaxation=relaxation
-            )
+            dual = Dual.of(linear, multipliers).with_cuts(relaxation, curved, bent, x)
+            found = lower_bound(problem, x, dual, Search(nominal, 1e12))
             if found.lower_bound > least + _ROUNDING * abs(least) + 10 * attack.rounding:
                 wrong.append(f"bound {found.lower_bound!r} of arbitrary multipliers, feasible {least!r}")
     return wrong

@@ -22,7 +22,7 @@ from casid.retrieval import (
     soften,
     solve,
 )
-from casid.retrieval._bound import Relaxation, Search, lower_bound
+from casid.retrieval._bound import Dual, Relaxation, Search, lower_bound
 from casid.retrieval._problem import split_rows
 from casid.retrieval.insight._intervals import LevelSet
 from casid.retrieval.program._nlp import nominal_parameters, random_parameters
@@ -137,9 +137,7 @@ def test_cuts_hold_at_every_feasible_point(panda):
     made = 0
     for _ in range(3):
         near = random_parameters(panda, rng)
-        cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, near)] + relaxation.set_cuts(
-            near
-        )
+        cuts = relaxation.cuts(relaxation.sides, near)
         made += len(cuts)
         for cut in cuts:
             for x in inside:
@@ -185,13 +183,13 @@ def test_no_bound_exceeds_its_own_point(consistency: str) -> None:
         x = inside[k % 20] + 10.0 ** rng.uniform(-14, 0) * rng.normal(size=len(target))
         # multipliers of slivers: enormous, and on both sides
         given = [10.0 ** rng.uniform(-3, 15) * rng.normal(size=len(rows.rows)) for rows in (linear, curved)]
-        curves, search = (curved, given[1]), Search(nominal, 1e3)
-        found = lower_bound(problem, x, linear, given[0], curves, search, relaxation=relaxation)
+        search = Search(nominal, 1e3)
+        found = lower_bound(problem, x, Dual.of(linear, given[0]).with_cuts(relaxation, curved, given[1], x), search)
         assert found.lower_bound <= problem.objective(x) + problem.penalty(x)
         elsewhere = inside[(k + 7) % 20]  # a feasible point but for the total mass: what it misses is subtracted there
         other = problem.objective(elsewhere) + problem.penalty(elsewhere)
         assert found.at(elsewhere).lower_bound <= other * (1 + 1e-9)
-    unknown = lower_bound(problem, x, linear, np.full(len(linear.rows), np.nan), search=search)
+    unknown = lower_bound(problem, x, Dual.of(linear, np.full(len(linear.rows), np.nan)), search)
     assert unknown.lower_bound <= problem.objective(x) + problem.penalty(x)
 
 
@@ -206,27 +204,8 @@ def test_no_bound_exceeds_the_value_of_a_body_at_half_its_margin(kept: float) ->
     for size in (1.0, 1e6):  # towards less of what the body has too little of
         problem = nearest(thin - size * price)
         linear, _ = split_rows(problem)
-        found = lower_bound(problem, thin, linear, np.zeros(len(linear.rows)), search=Search(BODY, 10.0))
+        found = lower_bound(problem, thin, Dual.of(linear, np.zeros(len(linear.rows))), Search(BODY, 10.0))
         assert 0.9 * problem.objective(thin) < found.lower_bound <= problem.objective(thin)
-
-
-X = ca.SX.sym("x", 20)
-
-
-def com(link: int) -> ca.SX:
-    return X[10 * link + 6 : 10 * link + 9] / X[10 * link + 9]
-
-
-def ball(centre: tuple[float, ...], radius: float, link: int = 1) -> ca.Function:
-    return ca.Function("ball", [X], [radius**2 - ca.sumsqr(com(link) - ca.DM(list(centre)))])
-
-
-def unit(rng: np.random.Generator) -> np.ndarray:
-    way = rng.normal(size=3)
-    return np.asarray(way / np.linalg.norm(way))
-
-
-ONE, TWO = ((0.1, 0.0, 0.2), 0.15), ((0.25, -0.1, 0.3), 0.1)
 
 
 def sphere_problem(lower: float = -np.inf, upper: float = np.inf):

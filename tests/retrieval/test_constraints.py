@@ -38,22 +38,6 @@ from casid.testing import BODY, arm
 from tests.helpers import nearest
 
 
-def bounded_arm(n: int = 2, bounded: bool = True) -> Robot:
-    """n links of 2 kg; bounds of a generous kind."""
-    bounds = (
-        LinkBounds(
-            np.array([0.5, 5.0]),
-            np.tile([-0.3, 0.3], (3, 1)),
-            np.array([[0, 0.5], [-0.5, 0.5], [-0.5, 0.5], [0, 0.5], [-0.5, 0.5], [0, 0.5]]),
-        )
-        if bounded
-        else LinkBounds()
-    )
-    inertial = Inertial(2.0, np.array([0.02, 0.0, 0.1]), np.diag([0.03, 0.04, 0.02]))
-    joints = tuple(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}", inertial, bounds)) for k in range(n))
-    return Robot("arm", joints, total_mass=(1.0, 8.0) if bounded else (0.0, np.inf))
-
-
 def test_full_and_semi_differ_by_the_triangle_inequality() -> None:
     """A body that breaks it is kept by ``semi`` and moved by ``full``; the distance is that of the projection."""
     target = to_standard(2.0, [0.0, 0.0, 0.0], np.diag([0.01, 0.01, 0.05]))
@@ -100,7 +84,7 @@ def test_com_box_and_inertia_bounds_hold_and_relax_tightly() -> None:
 def test_soft_constraints_pay_exactly_their_weight() -> None:
     """min (m - 2)^2 + w max(0, m - 1): m = 2 - w/2 while that exceeds 1, else the bound itself (exact penalty)."""
     for weight, mass in ((0.5, 1.75), (1.0, 1.5), (10.0, 1.0)):
-        variables = link_variables(bounded_arm(1))
+        variables = link_variables(arm())
         matrix = np.zeros((1, 10))
         matrix[0, 9] = 1.0
         soft = soften(mass_bounds(variables[0], 0.1, 1.0), weight)
@@ -145,7 +129,7 @@ def test_conditional_constraint_from_several_starts(weight: float | None) -> Non
 
 def test_unbounded_links_are_certified_within_a_stated_search_region() -> None:
     """Only the first link is seen by the data: the second stays at its nominal body, every time."""
-    variables = link_variables(bounded_arm(2, bounded=False))
+    variables = link_variables(arm(2))
     matrix = np.zeros((4, 20))
     matrix[:, [0, 5, 6, 9]] = np.diag([1.0, 1.0, 1.0, 1.0])
     problem = Problem("free", variables, LeastSquares(matrix, np.array([-0.1, 0.1, 0.2, 2.0])))
@@ -157,7 +141,7 @@ def test_unbounded_links_are_certified_within_a_stated_search_region() -> None:
 
 def test_friction_is_estimated_with_the_links() -> None:
     rng = np.random.default_rng(0)
-    variables = link_variables(bounded_arm(1), {"fv1": (0.0, np.inf), "fc1": (0.0, 1.0), "fo1": (-np.inf, np.inf)})
+    variables = link_variables(arm(), {"fv1": (0.0, np.inf), "fc1": (0.0, 1.0), "fo1": (-np.inf, np.inf)})
     truth = np.concatenate([BODY, [0.7, 0.3, -0.2]])
     data = rng.normal(size=(200, 13))
     torque = data @ truth + 0.01 * rng.normal(size=200)
@@ -180,7 +164,7 @@ def test_many_links_from_dense_data() -> None:
         truth.append(casid.inertia.from_pseudo_inertia(half @ half.T + 0.01 * np.eye(4)))
     data = rng.normal(size=(400, 10 * links))
     torque = data @ np.concatenate(truth) + 5.0 * rng.normal(size=400)
-    variables = link_variables(bounded_arm(links, bounded=False))
+    variables = link_variables(arm(links))
     problem = Problem("random", variables, least_squares(variables, data, torque))
     found = solve(problem)
     free = solve(Problem("free", variables, problem.objective, consistency="none"))
@@ -247,9 +231,9 @@ def test_bad_constraints_are_refused_by_name() -> None:
 
 
 def test_expression_that_is_nan_at_the_start() -> None:
-    variables = link_variables(bounded_arm(1))
+    variables = link_variables(arm())
     root = Constraint("root", ca.sqrt(variables[0].mass - 3.0), lower=0.1)
-    problem = Problem("nan", variables, least_squares(variables, np.eye(10), BODY), (root, *robot_bounds(variables)))
+    problem = Problem("nan", variables, least_squares(variables, np.eye(10), BODY), (root, *sensible_bounds(variables)))
     with pytest.raises(ProblemError, match="'root' is NaN or infinite at the starting point"):
         solve(problem, start=BODY)
     heavy = to_standard(4.0, [0.0, 0.0, 0.0], np.diag([0.1, 0.1, 0.1]))

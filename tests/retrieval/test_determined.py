@@ -6,10 +6,7 @@ import pytest
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Problem, SolveOptions, least_squares, link_variables, mass_bounds, solve
 from casid.retrieval._solution import Tolerances
-from casid.retrieval.program._determined import (
-    applies,
-    solve_determined,
-)
+from casid.retrieval.program._determined import applies, solve_determined
 from casid.testing import random_body, random_robot, standard_parameters
 
 

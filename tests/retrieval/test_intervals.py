@@ -14,15 +14,7 @@ from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.loads import load_intervals
 from casid.report import report_of
-from casid.retrieval import (
-    Constraint,
-    com_box,
-    explain,
-    mass_bounds,
-    parameter_intervals,
-    solve,
-    total_mass,
-)
+from casid.retrieval import Constraint, com_box, explain, mass_bounds, parameter_intervals, solve, total_mass
 from casid.retrieval.insight import ParameterInterval, what_if
 from casid.retrieval.insight._explain import ActiveBound
 from casid.retrieval.insight._intervals import _least_ratio, indistinguishable

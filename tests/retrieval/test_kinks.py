@@ -28,41 +28,23 @@ MASS, REACH = (0.02, 10.0), 0.3
 
 
 def table(rng: np.random.Generator):
+    """A table and a norm, in CasADi and in numpy."""
     values = rng.uniform(0.0, 1.0, len(KNOTS))
-    return ca.interpolant("table", "linear", [KNOTS.tolist()], values.tolist()), lambda a: np.interp(a, KNOTS, values)
+    made = ca.interpolant("table", "linear", [KNOTS.tolist()], values.tolist())
+    norms = {ca: lambda v: ca.norm_2(ca.vertcat(*v)), np: lambda v: np.sqrt(sum(entry**2 for entry in v))}
+    return {ca: made, np: lambda a: np.interp(a, KNOTS, values)}, norms
 
 
-#: name -> (rng -> the objective of mass and centre of mass in CasADi, and in numpy).
+#: The objective of mass and centre of mass in the words of CasADi or numpy, with numbers, a table and a norm.
 FORMS = {
-    "fabs": lambda a, t: (
-        lambda m, c: ca.fabs(c[0] - a[0]) + 0.1 * m,
-        lambda m, c: np.abs(c[0] - a[0]) + 0.1 * m,
-    ),
-    "hypot": lambda a, t: (
-        lambda m, c: ca.hypot(c[0] - a[0], c[1] - a[1]) + 0.1 * m,
-        lambda m, c: np.hypot(c[0] - a[0], c[1] - a[1]) + 0.1 * m,
-    ),
-    "norm": lambda a, t: (
-        lambda m, c: ca.norm_2(c - ca.DM(a)) + ca.fabs(m - 1.0),
-        lambda m, c: np.sqrt(sum((c[k] - a[k]) ** 2 for k in range(3))) + np.abs(m - 1.0),
-    ),
-    "largest": lambda a, t: (
-        lambda m, c: ca.fmax(c[0] - a[0], ca.fmax(a[1] - c[1], c[1] - a[2])) + 0.1 * m,
-        lambda m, c: np.maximum(c[0] - a[0], np.maximum(a[1] - c[1], c[1] - a[2])) + 0.1 * m,
-    ),
-    "smallest": lambda a, t: (
-        lambda m, c: ca.fmin(ca.fabs(c[0] - a[0]), 0.1 + ca.fabs(c[1] - a[1])) + 0.1 * m,
-        lambda m, c: np.minimum(np.abs(c[0] - a[0]), 0.1 + np.abs(c[1] - a[1])) + 0.1 * m,
-    ),
-    "table": lambda a, t: (
-        lambda m, c: t[0](c[0]) + 0.1 * m,
-        lambda m, c: t[1](c[0]) + 0.1 * m,
-    ),
-    "product": lambda a, t: (
-        lambda m, c: ca.fabs(c[0] - a[0]) * m + 0.1 * ca.fabs(m - 1.0),
-        lambda m, c: np.abs(c[0] - a[0]) * m + 0.1 * np.abs(m - 1.0),
-    ),
-}  # fmt: skip
+    "fabs": lambda f, m, c, a, table, norm: f.fabs(c[0] - a[0]) + 0.1 * m,
+    "hypot": lambda f, m, c, a, table, norm: f.hypot(c[0] - a[0], c[1] - a[1]) + 0.1 * m,
+    "norm": lambda f, m, c, a, table, norm: norm[f]([c[k] - a[k] for k in range(3)]) + f.fabs(m - 1.0),
+    "largest": lambda f, m, c, a, table, norm: f.fmax(c[0] - a[0], f.fmax(a[1] - c[1], c[1] - a[2])) + 0.1 * m,
+    "smallest": lambda f, m, c, a, table, norm: f.fmin(f.fabs(c[0] - a[0]), 0.1 + f.fabs(c[1] - a[1])) + 0.1 * m,
+    "table": lambda f, m, c, a, table, norm: table[f](c[0]) + 0.1 * m,
+    "product": lambda f, m, c, a, table, norm: f.fabs(c[0] - a[0]) * m + 0.1 * f.fabs(m - 1.0),
+}
 
 
 def least(value) -> float:
@@ -84,9 +66,14 @@ def test_kinks_are_met(form: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     variables = link_variables(blind(arm()))
     link = variables[0]
-    own, mine = FORMS[form](rng.uniform(-0.25, 0.25, 3), table(rng))
+    given = (rng.uniform(-0.25, 0.25, 3), *table(rng))
     box = mass_bounds(link, *MASS), com_box(link, -REACH, REACH)
-    found = casid.solve(Problem("kinks", variables, own(link.mass, link.com), box), throw=False)
+    objective = FORMS[form](ca, link.mass, link.com, *given)
+    found = casid.solve(Problem("kinks", variables, objective, box), throw=False)
+
+    def mine(m, c):
+        return FORMS[form](np, m, c, *given)
+
     body, reached = found.link_parameters[0], least(mine)
     assert found.usable
     assert found.objective == pytest.approx(float(mine(body.mass, body.com)), rel=1e-9, abs=1e-12)
@@ -239,7 +226,8 @@ def test_restarts_are_counted_and_may_be_missing() -> None:
 )
 def test_rounding_off_is_within_its_width() -> None:
     x, rng = ca.SX.sym("x", 3), np.random.default_rng(0)
-    own, values = table(rng)
+    tables, _ = table(rng)
+    own, values = tables[ca], tables[np]
     whole = ca.vertcat(ca.fabs(x[0]), ca.hypot(x[0], x[1]), ca.fmax(x[0], x[1]), ca.fmin(x[1], 0.3), own(x[2]))
     slope = np.abs(np.diff(np.diff(values(KNOTS)) / np.diff(KNOTS))).sum()
     for point in rng.uniform(-0.5, 0.5, (20, 3)):

@@ -14,28 +14,14 @@ from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, to
 import casid
 from casid.errors import ProblemError, SolveError
 from casid.inertia import to_standard
-from casid.retrieval import (
-    Constraint,
-    Global,
-    Problem,
-    SolveOptions,
-    com_box,
-    mass_bounds,
-    multistart,
-    solve,
-)
+from casid.retrieval import Constraint, Global, Problem, SolveOptions, com_box, mass_bounds, multistart, solve
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.methods import METHODS, Branches, Direct, Method, Penalty, Start
 from casid.testing import BODY
 from problems.spatial_2r import true_parameters
 from tests.helpers import nearest, run
 
-QUICK_METHODS = (
-    Direct(),
-    Penalty(2),
-    Branches(),
-    Global(seconds=5.0),
-)
+QUICK_METHODS = (Direct(), Penalty(2), Branches(), Global(seconds=5.0))
 
 
 def two_valleys() -> Problem:

@@ -14,7 +14,6 @@ from casid.errors import ProblemError
 from casid.identification import RegressionProblem
 from casid.identification._bounds import default_bounds
 from casid.inertia import Divergence, consistency, pseudo_inertia, to_standard
-from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import LeastSquares, Problem, link_variables, solve, total_mass
 from casid.retrieval.plausible import (
@@ -30,11 +29,6 @@ from casid.testing import blind, recording, with_friction
 from problems import panda_retrieval, spatial_2r
 
 FRICTION = ("viscous", "coulomb", "offset")
-
-
-AS_IT_IS = Processing(
-    rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1, filter_columns=False
-)
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,7 @@ import pytest
 
 from casid.description import Frame, Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import from_standard
-from casid.retrieval.plausible import (
-    DESCRIBED_ARMS,
-    heaviest,
-    plausible_bodies,
-    priors,
-    robot_bodies,
-)
+from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, plausible_bodies, priors, robot_bodies
 from casid.retrieval.plausible._bodies import skeleton_boxes, within_the_arm
 
 G = 9.81

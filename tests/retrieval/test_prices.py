@@ -85,10 +85,7 @@ SHAPES = {
         lambda k: com_in_ellipsoid(k, [0, 0, 0], [0.08, 0.05, 0.05]),
         lambda c: 0.05 * (np.linalg.norm(c / [0.08, 0.05, 0.05]) - 1.0),
     ),
-    "hull": (
-        lambda k: com_in_hull(k, CORNERS),
-        lambda c: np.max([CORNERS.min(axis=0) - c, c - CORNERS.max(axis=0)]),
-    ),
+    "hull": (lambda k: com_in_hull(k, CORNERS), lambda c: np.max([CORNERS.min(axis=0) - c, c - CORNERS.max(axis=0)])),
 }
 
 

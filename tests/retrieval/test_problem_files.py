@@ -11,18 +11,13 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import (
-    link_variables,
-    load_constraints,
-    load_problem,
-    problem_names,
-)
+from casid.retrieval import link_variables, load_constraints, load_problem, problem_names
 from casid.testing import arm
 
 
 def test_shipped_and_unknown_names() -> None:
     assert "panda_retrieval" in problem_names()
-    with pytest.raises(ProblemError, match="unknown problem 'panda_retreival': did you mean panda_retrieval"):
+    with pytest.raises(ProblemError, match="unknown problem 'panda_retreival'; did you mean 'panda_retrieval'"):
         load_problem("panda_retreival")
     with pytest.raises(ProblemError, match=re.escape("'nowhere/mine.py' does not exist")):
         load_problem("nowhere/mine.py")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import casadi as ca
@@ -12,11 +12,7 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.inertia import (
-    consistency,
-    from_standard,
-    to_standard,
-)
+from casid.inertia import consistency, from_standard, to_standard
 from casid.retrieval import (
     InfeasibleError,
     LeastSquares,
@@ -78,7 +74,7 @@ BOX = np.array([[-0.2, 0.3], [-0.1, 0.4], [0.05, 0.5]])
 
 
 def values(form, x: np.ndarray) -> float:
-    return float(form.inertia @ x[:6] + form.moment @ x[6:9] + form.mass * x[9] + x[6:9] @ form.square @ x[6:9] / x[9])
+    return float(form.form @ x + x[6:9] @ form.square @ x[6:9] / x[9])
 
 
 @pytest.mark.parametrize("kind", ["concave", "convex", "mixed", "pair", "cone"])
@@ -94,7 +90,7 @@ def test_cuts_hold_at_every_point_that_meets_the_bound(kind: str) -> None:
         cone = kind == "cone"
         scale = 0.0 if cone else 0.3
         inertia, moment = scale * rng.normal(size=6), scale * rng.normal(size=3)
-        form = Quadric(0, 2, inertia, moment, -0.01 if cone else 0.1 * rng.normal(), square)
+        form = Quadric(0, 2, np.array([*inertia, *moment, -0.01 if cone else 0.1 * rng.normal()]), square)
         assert (form.lorentz(BOX) is not None) == cone
         assert form.is_convex_set(np.full((3, 2), np.inf)) == (np.linalg.eigvalsh(square).max() <= 1e-12)
         bodies = []
@@ -112,11 +108,6 @@ def test_cuts_hold_at_every_point_that_meets_the_bound(kind: str) -> None:
         if cone and values(form, bodies[0]) < 0:
             assert min(row @ bodies[0] for row in rows) < 0  # it is cut off
     assert met > 100
-
-
-def form(*diagonal: float, **given: np.ndarray) -> Quadric:
-    made = Quadric(0, 2, np.zeros(6), np.array([0.3, -0.2, 0.1]), 0.5, np.diag(diagonal))
-    return replace(made, **given)
 
 
 @pytest.mark.claim("boxes of 1e8 m leave a nominal body; what double precision cannot hold is refused by name")
@@ -144,7 +135,7 @@ class Spread(LinkConstraint):
     def _quantity(self) -> ca.SX:
         return self.links[0].mass
 
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
         yield ScalarRow(3 * (self.upper[0] - self.links[0].mass), 0.0, np.inf, True, 0, "upper")
 
     def add_facts(self, facts: Facts) -> None:

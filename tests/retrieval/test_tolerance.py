@@ -22,13 +22,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._solution import assess
-from casid.retrieval.plausible import (
-    Believable,
-    PlausibleBodies,
-    believable,
-    coefficient_tolerance,
-    polished,
-)
+from casid.retrieval.plausible import Believable, PlausibleBodies, believable, coefficient_tolerance, polished
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import BODY, arm
 from tests.helpers import nearest

@@ -8,7 +8,7 @@ equivalent rows that a solver handles better. No other module depends on which k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.errors import ProblemError
 from casid.expressions import (
     affine_pieces,
@@ -113,6 +113,7 @@ def label_of(expression: ca.SX) -> str:
 
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
+T = TypeVar("T")
 #: Largest number of alternatives of a minimum or maximum, or of branches, that are examined; they double with each.
 MOST_ALTERNATIVES = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
@@ -195,14 +196,14 @@ class ScalarRow:
 class Kept:
     """What is made of an object once, not again for each problem that has it."""
 
-    def kept(self, what: str, *given: Any) -> list[Any]:
-        """A list of what was made of the same arguments, to be filled: empty where it is not made yet."""
+    def kept(self, what: str, make: Callable[[], T], *given: Any) -> T:
+        """What was made of the same arguments, or else is made now."""
         store = vars(self).setdefault("_kept", {})
-        old, found = store.get(what, ((), None))
-        same = all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=False))
-        if found is None or not same:
-            store[what] = given, found = given, []
-        return cast(list[Any], found)
+        old, found = store.get(what, (None, None))
+        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
+            found = make()
+            store[what] = given, found
+        return cast(T, found)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
@@ -356,30 +357,16 @@ class Constraint(Kept):
     def solver_rows(self, setting: Setting) -> tuple[ScalarRow, ...]:
         """Rows for the solver, equivalent to the bounds wherever the problem's other constraints hold.
 
-        `own_rows` where there are such, else by the structure of each entry. Affine: linear. Linear over a mass that is
-        not negative, ``e = f/m``, and hard or a `quotient`: ``f - m bound``, linear. Otherwise the expression as it is.
+        By the structure of each entry, where a subclass knows no better. Affine: linear. Linear over a mass that is
+        not negative, ``e = f/m``, and hard: ``f - m bound``, linear. Otherwise the expression as it is.
         A bound on a minimum or maximum that requires all of its parts is one on each of them, where these are affine or
         linear over the mass: ``fmax(a, b) <= bound`` is ``a <= bound`` and ``b <= bound``. Hard: further rows where the
         expression would be undefined unseen (`casid.expressions._intervals`).
         """
-        found = self.kept("rows", *setting.facts)
-        if not found:
-            own = self.own_rows(setting)
-            found.append(tuple(self._rows_by_structure(setting) if own is None else own))
-        return cast(tuple[ScalarRow, ...], found[0])
+        return self.kept("rows", lambda: tuple(self.own_rows(setting)), *setting.facts)
 
-    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
-        """Rows that a solver handles better than what the structure gives; None where there are none."""
-        return None
-
-    def _rows_by_structure(self, setting: Setting) -> Iterator[ScalarRow]:
-        quotient = self.quotient()
-        if quotient is not None and setting.positive_mass[quotient[1].index]:
-            numerators, link = quotient
-            for entry in range(self.size):
-                low, high = float(self.lower[entry]), float(self.upper[entry])
-                yield from _over_mass(numerators[entry], link.mass, low, high, entry, link.index)
-            return
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        """`solver_rows`, made anew; by the structure, where a subclass has none that a solver handles better."""
         forms = affine_rows(self.expression, setting.x)
         hides = self.hard and not all(forms) and may_hide(as_function(self.expression, setting.x))
         for entry in range(self.size):
@@ -401,10 +388,6 @@ class Constraint(Kept):
                 yield from _largest(expression, low, high, entry, setting)
             if hides:
                 yield from domain_rows(expression, entry, setting.x)
-
-    def quotient(self) -> tuple[ca.SX, LinkView] | None:
-        """Numerators, and the link over whose mass they are the expression, priced as such where soft; else None."""
-        return None
 
     def quadric(self, entry: int, setting: Setting) -> Quadric | None:
         """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
@@ -630,16 +613,14 @@ def constant_rows(rows: ca.SX, x: ca.SX) -> tuple[list[int], list[int], Array]:
 
 def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:
     try:
-        array = np.asarray(value, dtype=float).reshape(-1)
+        array = read_only(value).reshape(-1)
     except (TypeError, ValueError):
         raise ProblemError(f"constraint '{label}': {side} bound must be a number or an array of numbers") from None
     if array.size not in (1, size):
         raise ProblemError(f"constraint '{label}': expected 1 or {size} {side} bounds, got {array.size}")
     if np.isnan(array).any():
         raise ProblemError(f"constraint '{label}': {side} bound is NaN")
-    array = np.full(size, array[0]) if array.size == 1 else array.copy()
-    array.setflags(write=False)
-    return array
+    return read_only(np.full(size, array[0])) if array.size == 1 else array
 
 
 # ------------------------------------------------------------------ bounds on physical quantities
@@ -661,6 +642,15 @@ class LinkConstraint(Constraint):
 
     expression: ca.SX = field(init=False)
     links: tuple[LinkView, ...] = ()
+
+    def _rows_over_mass(self, numerators: ca.SX, setting: Setting) -> Iterable[ScalarRow]:
+        """Rows of numerators over the first link's mass, where that is not negative; priced as such where soft."""
+        link = self.links[0]
+        if not setting.positive_mass[link.index]:
+            yield from super().own_rows(setting)
+            return
+        for entry, (low, high) in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
+            yield from _over_mass(numerators[entry], link.mass, low, high, entry, link.index)
 
     def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
         """See `Constraint.moved`: the same quantity of other links."""
@@ -720,8 +710,8 @@ class ComBox(LinkConstraint):
     def _quantity(self) -> ca.SX:
         return self.links[0].com
 
-    def quotient(self) -> tuple[ca.SX, LinkView]:
-        return self.links[0].first_moment, self.links[0]
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        return self._rows_over_mass(self.links[0].first_moment, setting)
 
     def add_facts(self, facts: Facts) -> None:
         facts.within("com", self.links[0], self.lower, self.upper)
@@ -750,8 +740,8 @@ class GyrationBound(LinkConstraint):
     def _quantity(self) -> ca.SX:
         return ca.trace(self.links[0].inertia) / 2 / self.links[0].mass
 
-    def quotient(self) -> tuple[ca.SX, LinkView]:
-        return ca.SX(ca.trace(self.links[0].inertia) / 2), self.links[0]
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        return self._rows_over_mass(ca.trace(self.links[0].inertia) / 2, setting)
 
     def add_facts(self, facts: Facts) -> None:
         facts.reach_below(self.links[0], float(self.upper[0]))
@@ -788,7 +778,7 @@ class InertiaBounds(LinkConstraint):
         tensor = self.links[0].inertia_com
         return ca.vertcat(*[tensor[i, j] for i, j in TENSOR_INDEX])
 
-    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Rows for the solver, those that the triangle inequality implies left out.
 
         With J > 0 the diagonal of I is positive and ``|Ixy| <= Izz / 2``, so that non-positive lower bounds of the
@@ -796,19 +786,16 @@ class InertiaBounds(LinkConstraint):
         """
         link = self.links[0]
         if not setting.positive_mass[link.index]:
-            return None
-        implied, found = setting.triangle[link.index] and self.weight is None, []
+            yield from super().own_rows(setting)
+            return
+        implied = setting.triangle[link.index] and self.hard
+        sides: tuple[tuple[Side, float, float], ...] = ("lower", 0.0, np.inf), ("upper", -np.inf, 0.0)
         for entry, (i, j) in enumerate(TENSOR_INDEX):
-            sides: tuple[tuple[float, Side], ...] = (
-                (float(self.lower[entry]), "lower"),
-                (float(self.upper[entry]), "upper"),
-            )
-            for bound, side in sides:
+            for side, low, high in sides:
+                bound = float(getattr(self, side)[entry])
                 if np.isfinite(bound) and not (implied and self._implied(entry, bound, side)):
                     row = link.mass * (link.inertia[i, j] - bound) - _steiner(link, i, j)
-                    low, high = (0.0, np.inf) if side == "lower" else (-np.inf, 0.0)
-                    found.append(ScalarRow(row, low, high, False, entry, side, link.index))
-        return found
+                    yield ScalarRow(row, low, high, False, entry, side, link.index)
 
     def _implied(self, entry: int, bound: float, side: Side) -> bool:
         i, j = TENSOR_INDEX[entry]
@@ -819,13 +806,12 @@ class InertiaBounds(LinkConstraint):
 
     def quadric(self, entry: int, setting: Setting) -> Quadric:
         i, j = TENSOR_INDEX[entry]
-        inertia, square = np.zeros(6), np.zeros((3, 3))
-        inertia[entry] = 1.0
+        square = np.zeros((3, 3))
         if i == j:
             square[[a for a in range(3) if a != i], [a for a in range(3) if a != i]] = -1.0
         else:
             square[i, j] = square[j, i] = 0.5
-        return Quadric(self.links[0].index, 1, inertia, np.zeros(3), 0.0, square)
+        return Quadric(self.links[0].index, 1, np.eye(10)[entry], square)
 
     def add_facts(self, facts: Facts) -> None:
         facts.within("inertia_com", self.links[0], self.lower, self.upper)

@@ -9,7 +9,7 @@ link's mass, ``m d(l/m)``, which is convex in the unknowns while the distance al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
@@ -23,15 +23,7 @@ from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.expressions import affine_rows
 from casid.retrieval._variables import LinkView
-from casid.retrieval.constraints._constraint import (
-    ComBox,
-    Constraint,
-    Constraints,
-    ScalarRow,
-    Setting,
-    Side,
-    flattened,
-)
+from casid.retrieval.constraints._constraint import ComBox, Constraint, Constraints, ScalarRow, Setting, Side, flattened
 
 #: Curvature radius of a soft shape at its axis, where a norm has no slope, as a share of its size.
 _ROUND = 1e-6
@@ -88,11 +80,11 @@ class Shape(Known):
         expression, outside = ca.substitute([self.expression, self.outside], [x], [to])
         return replace(self, expression=expression, outside=outside, link=links[self.link.index])
 
-    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
+    def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Times the mass: the distance outside where soft; where hard the expression, which is then concave."""
         at, hard = self.link.index, self.weight is None
         if hard and (None not in affine_rows(self.expression, setting.x) or not setting.positive_mass[at]):
-            return None
+            return super().own_rows(setting)
         rows = self.link.mass * (self.expression - self.lower) if hard else self.outside
         side: Side = "lower" if hard else "upper"
         ends = (0.0, np.inf) if hard else (-np.inf, 0.0)

@@ -117,21 +117,13 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     """
     problem, x = solution.problem, solution.x
     linear, curved = split_rows(problem)
-    per_label: dict[str, int] = {}
-    bounds = []
+    rows, bounds = (*linear.rows, *curved.rows), []
     fine = PreparedProblem(problem, options=_FINE, tighten=False).solve(x, throw=False)
     same = fine.usable and abs(fine.total - solution.total) <= solution.tolerances.gap * abs(solution.total)
     solution, given = (fine if same else solution), solution
     total = max(abs(solution.total), 1e-8 * problem.objective.size)  # a perfect fit has nothing to gain
-    for row in (*linear.rows, *curved.rows):
-        if row.constraint < 0 or row.weight is not None:
-            continue
-        values = solution.multipliers.get(row.label)
-        position = per_label.get(row.label, 0)
-        per_label[row.label] = position + 1
-        if values is None or position >= len(values) or values[position] == 0.0:
-            continue
-        bound = _bound(solution, row, float(values[position]), x, total, share)
+    for row, multiplier in zip(rows, solution.row_multipliers(rows), strict=True):
+        bound = _bound(solution, row, multiplier, x, total, share) if multiplier and row.weight is None else None
         if bound is not None:
             bounds.append(bound)
     bounds.sort(key=lambda b: -b.multiplier * b.step)

@@ -37,7 +37,7 @@ from casid.expressions import polynomials
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
 from casid.retrieval._bound import Dual, Search, dual_bound
 from casid.retrieval._objectives import PERFECT, LeastSquares, chi_square
-from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row, split_rows
+from casid.retrieval._problem import NonlinearRows, Problem, Row, split_rows
 from casid.retrieval._region import region_box
 from casid.retrieval._solution import ENOUGH, EXPLAINED, Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
@@ -146,9 +146,7 @@ class ParameterInterval:
         0 where the data add nothing to the bounds, 1 where they determine the value.
         """
         before = self.prior[1] - self.prior[0]
-        return (
-            float(np.clip(1.0 - self.width / before, 0.0, 1.0)) if np.isfinite(before) and before > 0 else float("nan")
-        )
+        return float(np.clip(1.0 - self.width / before, 0.0, 1.0)) if 0 < before < np.inf else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +348,6 @@ def _linear_form(expression: ca.SX, x: ca.SX, over: int | None = None) -> Array 
 class _Search:
     """A program whose minimum over the level set is looked for: the exact one, or one with secants in place of rows."""
 
-    linear: LinearRows
     nonlinear: NonlinearRows
     program: LiftedProgram
     solvers: tuple[ca.Function, ...]
@@ -395,7 +392,7 @@ class LevelSet:
             program.solver({"tol": 1e-9, "max_iter": most, "mu_strategy": "adaptive"}),
             program.solver({"tol": 1e-11, "acceptable_tol": 1e-9, "max_iter": min(most, 150)}),
         )
-        return _Search(linear, own, program, solvers)
+        return _Search(own, program, solvers)
 
     def minimum(self, form: Array) -> tuple[float, float, Array]:
         """Proven lower bound of ``form'x``, the value attained, and where."""
@@ -463,9 +460,8 @@ class LevelSet:
         objective = self.problem.objective
         weight = max(float(curved[-1]), 0.0) / self.limit  # nu, in units of form'x per unit of the sum of squares
         slope = objective.gradient(x)
-        dual = Dual.of(search.linear, linear)
-        if search.nonlinear.size:
-            dual = dual.joined(Dual.relaxed(self.prepared.relaxation, search.nonlinear, curved[:-1], x))
+        relaxed = self.prepared.relaxation, search.nonlinear, curved[:-1], x
+        dual = Dual.of(search.program.linear, linear).with_cuts(*relaxed)
         found = dual_bound(
             self.problem, form + weight * slope, dual, Search(self.prepared.nominal, self.options.search_factor)
         )

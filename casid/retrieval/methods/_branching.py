@@ -19,7 +19,7 @@ from casid.retrieval._combinations import Combination, combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, annotated, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
-from casid.retrieval.methods._method import Direct, Method, SolveNext, SolveSeed, Start, has_values
+from casid.retrieval.methods._method import Direct, Method, SolveNext, SolveSeed, Start
 from casid.retrieval.program._nlp import nominal_parameters
 
 # ------------------------------------------------------------------ boxes and branches
@@ -122,7 +122,7 @@ class _Search:
 
     def _try(self, x: np.ndarray) -> None:
         """A local solve of the problem from a relaxation's solution."""
-        if not has_values(self._problem, x):
+        if self._problem.undefined(x) is not None:
             return
         prepared = PreparedProblem(self._problem, None, replace(self._options, restarts=0), tighten=False)
         tried = prepared.solve(start=x, throw=False)

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import ClassVar
 
 import casadi as ca
-import numpy as np
 
 from casid.arrays import Array
 from casid.errors import checked_seed
@@ -120,11 +119,6 @@ class Direct(Method):
         return lambda problem: solution if problem is first else prepared.follow(problem) or alone(problem)
 
 
-def has_values(problem: Problem, x: Array) -> bool:
-    """Whether every constraint has a value at x."""
-    return all(np.isfinite(values).all() for values in problem.values(x).values())
-
-
 def _without_kinks(problem: Problem, width: float, near: Array | None = None) -> Problem:
     """The problem with all kinks rounded off, or settled near a point (`casid.expressions.smoothed`).
 
@@ -170,7 +164,7 @@ def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | Non
         """
         nonlocal best, iterations
         plain = _without_kinks(problem, width, near if settle else None)
-        if not has_values(plain, near):
+        if plain.undefined(near) is not None:
             return None
         found = PreparedProblem(plain, prepared.nominal, once, tighten=False).solve(near, throw=False)
         iterations += found.iterations

@@ -31,7 +31,7 @@ from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, assess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
-from casid.retrieval._variables import LinkView, link_variables
+from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
 from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._nlp import nominal_parameters, uniform_parameters
@@ -88,12 +88,8 @@ class Penalty(Method):
         if self.kappa < 1:
             raise ProblemError(f"kappa, the number of successive solves, must be at least 1, got {self.kappa}")
 
-    def solve(self, problem: Problem, start: Start) -> Solution:
-        """See `Method.solve`."""
-        return self._solved(problem, start)
-
-    def _solved(self, problem: Problem, start: Start, bound: Solution | None = None) -> Solution:
-        """The steps, with the bound of a solution of the problem; of the direct one where none is given."""
+    def solve(self, problem: Problem, start: Start, bound: Solution | None = None) -> Solution:
+        """See `Method.solve`; with the bound of a solution of the problem, of the direct one where none is given."""
         began = perf_counter()
         x = start.point
         if x is None:
@@ -140,7 +136,7 @@ class Penalty(Method):
     def bind(self, problem: Problem, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`: the bound is computed once, by the direct solve."""
         bound = self._bound(problem, Start(options=options))
-        return lambda seed: self._solved(problem, Start(None, seed, options), bound)
+        return lambda seed: self.solve(problem, Start(None, seed, options), bound)
 
 
 def penalised(problem: Problem, weight: float) -> Problem:
@@ -155,10 +151,7 @@ def penalised(problem: Problem, weight: float) -> Problem:
     limits = {_slack(entry): (0.0, float(problem.regions[entry.link].box[[0, 3, 5]].max())) for entry in coned}
     variables = link_variables(own.robot, {**own.extras, **limits})
     back = variables.x[: own.size] - ca.sparsify(ca.DM(shift)) @ variables.x[own.size :]
-    links = tuple(
-        LinkView(view.name, view.index, back[link_slice(view.index)], view.bounds) for view in variables.links
-    )
-    matrix = problem.objective.matrix
+    links, matrix = own.over(back).links, problem.objective.matrix
     objective = LeastSquares(np.hstack([matrix, -matrix @ shift]), problem.objective.target, problem.objective.constant)
     constraints: list[Constraint] = []
     for constraint in problem.constraints:
@@ -198,11 +191,8 @@ def _slack(entry: PhysicalConsistency) -> str:
 
 def _slacks(problem: Problem, x: Array) -> Array:
     """Violations of the triangle inequality at x, and of the margin: with them the shifted bodies are consistent."""
-    found = []
-    for entry in _coned(problem):
-        margin = consistency(x[link_slice(entry.link)]).triangle_margin
-        found.append(max(0.0, 1.01 * (entry.margin - margin)))
-    return np.array(found)
+    missed = [e.margin - consistency(x[link_slice(e.link)]).triangle_margin for e in _coned(problem)]
+    return np.maximum(1.01 * np.array(missed), 0.0)
 
 
 def _shift_matrix(problem: Problem) -> Array:

@@ -341,12 +341,9 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
             points[frame.joint].append(frame.placement[:3, 3])
     reach = robot.reach or 1.0
     carried = np.maximum(robot.lengths_beyond() / reach, PRIORS["LEAST"])
-    boxes = np.empty((n, 3, 2))
-    for k in range(n):
-        cloud = np.array(points[k])
-        thickness = PRIORS["THICKNESS"] * reach
-        boxes[k, :, 0], boxes[k, :, 1] = cloud.min(axis=0) - thickness / 2, cloud.max(axis=0) + thickness / 2
-    return boxes, carried
+    half = PRIORS["THICKNESS"] * reach / 2
+    spans = [np.column_stack([np.min(cloud, axis=0), np.max(cloud, axis=0)]) for cloud in points]
+    return np.array(spans) + np.array([-half, half]), carried
 
 
 def _common(corners: Array, box: Array) -> Array:

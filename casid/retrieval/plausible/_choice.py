@@ -18,12 +18,8 @@ import numpy as np
 
 from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
-from casid.inertia import (
-    MET,
-    Full,
-    Parameters,
-)
-from casid.retrieval._bound import lower_bound
+from casid.inertia import MET, Full, Parameters
+from casid.retrieval._bound import Dual, lower_bound
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import ParameterResult, Solution
@@ -314,7 +310,7 @@ def _sharper(solution: Solution, bodies: Array) -> Solution:
     inequalities = 4 * len(problem.cones) + 2 * len(linear.rows) + 1
     prices = [inequalities / (gap * max(solution.total, 1e-300)) for gap in GAPS]
     for x, multipliers in program.duals(prices):
-        bound = lower_bound(problem, x, linear, multipliers).lower_bound
+        bound = lower_bound(problem, x, Dual.of(linear, multipliers)).lower_bound
         better = problem.objective(x) + problem.penalty(x) < solution.total
         feasible = problem.met(problem.violations(x), solution.tolerances.feasibility)
         point = x if better and feasible else solution.x

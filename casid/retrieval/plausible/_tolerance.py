@@ -29,14 +29,7 @@ import numpy as np
 
 from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
-from casid.inertia import (
-    STANDARD_MAP,
-    SVEC_WEIGHTS,
-    Scaling,
-    congruence,
-    link_slice,
-    pseudo_inertia,
-)
+from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, Scaling, congruence, link_slice, pseudo_inertia
 from casid.retrieval._objectives import PERFECT
 from casid.retrieval._problem import split_rows
 from casid.retrieval._solution import Solution
@@ -127,9 +120,7 @@ def sensitivity(solution: Solution) -> Array:
 def _rows(solution: Solution) -> tuple[Array, tuple[Array, Array]]:
     """Linear hard rows, their multipliers, and these over their slacks."""
     linear, _ = split_rows(solution.problem)
-    known = {label: iter(values) for label, values in solution.multipliers.items()}
-    own = [next(known[row.label], 0.0) if row.constraint >= 0 else 0.0 for row in linear.rows]
-    multipliers, values = np.array(own, dtype=float), linear.matrix @ np.array(solution.x)
+    multipliers, values = np.array(solution.row_multipliers(linear.rows)), linear.matrix @ np.array(solution.x)
     slacks = np.where(multipliers > 0, linear.upper - values, values - linear.lower)
     weights = np.abs(multipliers) / np.maximum(slacks, 1e-12 * (1.0 + np.abs(values)))
     return linear.matrix, (multipliers, weights)

@@ -36,9 +36,9 @@ from casid.inertia import (
     lower_triangle,
     to_svec,
 )
-from casid.retrieval._bound import lower_bound
+from casid.retrieval._bound import Dual, lower_bound
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import LinearRows, NonlinearRows, Problem
+from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._region import LinkRegion
 from casid.retrieval._solution import Solution, Tolerances, assess
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Point
@@ -56,14 +56,11 @@ def lower_factors(matrices: Array) -> Array:
     return np.asarray(lower_triangle(factors * signs[:, None, :]).reshape(-1))
 
 
-def split(
-    gram: Array,
-    slope: Array,
-    rho: float,
-    iterations: int = 300,
-    tolerance: float = 3e-7,
-    relaxation: float = 1.6,
-) -> tuple[Array, Array]:
+#: Of the splitting: largest number of steps, relative change at which they end, and over-relaxation, 1 (none) to 1.8.
+_STEPS, _SETTLED, _RELAXATION = 300, 3e-7, 1.6
+
+
+def split(gram: Array, slope: Array, rho: float) -> tuple[Array, Array]:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 
     Parameters
@@ -73,12 +70,6 @@ def split(
         steps.
     rho
         Penalty of the splitting, > 0; the geometric mean of G's eigenvalues serves well.
-    iterations
-        Largest number of steps.
-    tolerance
-        Relative change at which to stop.
-    relaxation
-        Over-relaxation, 1 (none) to 1.8.
 
     Returns
     -------
@@ -89,19 +80,16 @@ def split(
     """
     size = len(slope)
     inverse = np.linalg.inv(gram + rho * np.eye(size))
-    z = np.zeros(size)
-    u = np.zeros(size)
-    for _ in range(iterations):
+    z, u = np.zeros(size), np.zeros(size)
+    for _ in range(_STEPS):
         v = inverse @ (slope + rho * (z - u))
-        shifted = relaxation * v + (1.0 - relaxation) * z + u
+        shifted = _RELAXATION * v + (1.0 - _RELAXATION) * z + u
         values, vectors = np.linalg.eigh(from_svec(shifted))
         projected = to_svec((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1))
         u = shifted - projected
-        change = float(
-            max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
-        )
+        change = max(np.abs(projected - z).max(), np.abs(v - projected).max())
         z = projected
-        if not change >= tolerance:
+        if not change / max(np.abs(z).max(), 1e-300) >= _SETTLED:
             break
     return z, rho * u
 
@@ -152,9 +140,9 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     R, r = triangle[:size, :size], triangle[:size, size]
     if not (np.abs(R.diagonal()) > np.sqrt(RANK) * np.linalg.norm(R, axis=0)).all():
         return None
-    nominal, none = balanced_bodies(R, [cone.margin for cone in problem.cones]), LinearRows.none(size)
+    nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
     cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
-    within = FeasibleSet(none, NonlinearRows.none(), cones, nominal)
+    within = FeasibleSet(*split_rows(problem), cones, nominal)
     program = LiftedProgram(problem.variables.x, LeastSquares(R, r, objective.constant), within, barrier=False)
     solver = program.solver(_IPOPT)
     built = perf_counter()
@@ -165,7 +153,9 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     x = program.parameters(outcome.point.w)
     if not np.isfinite(x).all():
         return None
-    certificate = lower_bound(problem, x, none, np.zeros(0), regions=_regions_within(problem, R, r, x))
+    certificate = lower_bound(
+        problem, x, Dual.of(within.linear, np.zeros(0)), regions=_regions_within(problem, R, r, x)
+    )
     found = assess(
         problem,
         x,
@@ -181,7 +171,7 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
 
 def _near_optimum(program: LiftedProgram, R: Array, r: Array) -> tuple[Point, float] | None:
     """Where the splitting ends, and the scale of the objective there; None where the data leave parameters open."""
-    basis, origin = program.coordinates
+    basis, origin = program.basis, program.origin
     weights = np.tile(SVEC_WEIGHTS, len(program.cones))
     matrix, target = (R @ basis) / weights, r - R @ origin  # R x - r = matrix v - target for the svec v of all Jt
     gram = matrix.T @ matrix

@@ -24,11 +24,11 @@ from casid.arrays import ALIKE, ROUNDING, Array
 from casid.inertia import mass_index
 from casid.retrieval._bound import Cut, Dual, Relaxation, Search, dual_bound
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row, split_rows
 from casid.retrieval._region import region_box
 from casid.retrieval._solution import Conflict
 from casid.retrieval.constraints._constraint import Side
-from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram, random_parameters
+from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, random_parameters
 
 #: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
 _REAL = 1e-5
@@ -40,30 +40,31 @@ LEAST_MASS = 0.02
 _ROUNDS = 6
 
 
-def find_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
+def find_conflict(problem: Problem, cones: tuple[Cone, ...], nominal: Array, factor: float) -> Conflict | None:
     """Conflict among the hard constraints of a problem; ``None`` if they can be met, or if it is not understood.
 
     Parameters
     ----------
-    problem, rows
-    relaxation
-        Of the problem's nonlinear constraints.
+    problem, cones
+    nominal
+        Point that sets the scale, shape (N,).
     factor
         Search region of links without bounds: the proof holds up to so many times their nominal body.
     """
-    hard = rows.hard()
-    proven = _proven_conflict(problem, hard, relaxation, factor)
-    if proven is not None or not hard.nonlinear.size:
+    problem = problem.below(*(c.label for c in problem.constraints if not c.hard))
+    rows = FeasibleSet(*split_rows(problem), cones, nominal)
+    proven = _proven_conflict(problem, rows, factor)
+    if proven is not None or not rows.nonlinear.size:
         return proven
-    rng, elastic = np.random.default_rng(0), _elastic(hard)
-    starts = [hard.nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
+    rng, elastic = np.random.default_rng(0), _elastic(rows)
+    starts = [nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
     found = _least_relaxation(problem, elastic, starts)
     return None if found is None else _read(problem, elastic, found[1], found[0], proven=False)
 
 
-def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
+def _proven_conflict(problem: Problem, rows: FeasibleSet, factor: float) -> Conflict | None:
     """The conflict of linear rows and cuts that hold wherever the nonlinear constraints do; None without a proof."""
-    exact = _linear_conflict(problem, rows)
+    exact, relaxation = _linear_conflict(problem, rows), Relaxation(problem)
     cuts: list[Cut] = []
     for _ in range(_ROUNDS):
         relaxed = FeasibleSet(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
@@ -79,8 +80,7 @@ def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation
         if region is not None:
             conflict = _read(problem, elastic, multipliers, x, proven=True)
             return None if conflict is None else replace(conflict, region=region)
-        sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
-        new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
+        new = [cut for cut in relaxation.cuts(relaxation.sides, x) if cut.violated(x)]
         if not new:
             return None
         cuts += new

@@ -33,17 +33,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import Array, read_only
 from casid.errors import ProblemError
 from casid.expressions import as_function, interruptible, rebuild, walk
 from casid.inertia import (
-    TENSOR_INDEX,
     ConsistencyCone,
     consistency,
     from_standard,
     link_slice,
     pseudo_inertia,
     standard_size,
+    tensor,
+    tensor_entries,
     to_standard,
 )
 from casid.retrieval._objectives import LeastSquares
@@ -351,10 +352,6 @@ class Cone:
         y: Array = np.asarray(np.linalg.solve(self.basis, parameters - self.offset))
         return self.notion.factor(y)
 
-    def parameters(self, t: Array) -> Array:
-        """The ten parameters at t: consistent up to rounding, whatever t."""
-        return np.asarray(self.basis @ self.notion.compose(t) + self.offset)
-
 
 @lru_cache(256)
 def _around(consistency: PhysicalConsistency, numbers: tuple[float, ...]) -> Cone:
@@ -397,10 +394,6 @@ class FeasibleSet:
     def values(self, symbols: ca.SX, x: Array) -> Array:
         """Values of all rows at x."""
         return np.concatenate([self.linear.matrix @ x, self.nonlinear.values(symbols, x)])
-
-    def hard(self) -> FeasibleSet:
-        """Without the soft rows, which exclude nothing."""
-        return FeasibleSet(self.linear.hard(), self.nonlinear.hard(), self.cones, self.nominal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,34 +453,29 @@ class LiftedProgram:
         self.objective, self.linear, self.cones, self.nominal = objective, within.linear, cones, nominal
         self._x, self._within, self._unbounded, self._region, self._barrier = x, within, unbounded, region, barrier
         size, factors = len(nominal), standard_size(len(cones))
-        self._basis, self._origin = _coordinates(cones, size)
+        #: C and x0 of ``x = C y + x0``, shapes (N, N) and (N,).
+        self.basis, self.origin = _coordinates(cones, size)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
-        self._steep = within.linear.matrix @ self._basis
+        self._steep = within.linear.matrix @ self.basis
         soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
         self._dimensions = (size, factors, len(self.weights))
-        found = nonlinear.kept("operations", x)
-        if not found:
-            found += operations(nonlinear.expression, x)
-        self._operations, self._constants = found
+        self._operations, self._constants = nonlinear.kept("operations", lambda: operations(nonlinear.expression, x), x)
         self.scales = self._row_scales()
 
     def _row_scales(self) -> Array:
         """What rows are divided by: their gradient's largest entry in y at the nominal point."""
         linear = np.maximum(np.abs(self._steep).max(axis=1, initial=0.0), 1e-12)
-        found = self._within.nonlinear.kept("slopes", self.cones, tuple(self.nominal.tolist()))
-        if not found:
+
+        def slopes() -> Array:
             jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            found.append(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
-        steep = np.where(np.isfinite(found[0]), found[0], 1.0)
+            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self.basis).max(axis=1))
+
+        found = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
+        steep = np.where(np.isfinite(found), found, 1.0)
         return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
-
-    @property
-    def coordinates(self) -> tuple[Array, Array]:
-        """C and x0 of ``x = C y + x0``, shapes (N, N) and (N,)."""
-        return self._basis, self._origin
 
     def start(self, x: Array) -> Array:
         """W at a point x: a point outside a cone enters with lifted eigenvalues, slacks are what soft rows lack."""
@@ -519,7 +507,7 @@ class LiftedProgram:
 
     def parameters(self, w: Array) -> Array:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
-        return np.asarray(self._basis @ self._composed(w) + self._origin)
+        return np.asarray(self.basis @ self._composed(w) + self.origin)
 
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
         """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
@@ -545,9 +533,9 @@ class LiftedProgram:
             "price": _dense(self.weights),
             "centre": _dense(centre),
             "steep": _sparse(self._steep / lengths[:, None]),
-            "offset": _dense(linear @ self._origin / lengths),
-            "basis": _sparse(self._basis),
-            "origin": _dense(self._origin),
+            "offset": _dense(linear @ self.origin / lengths),
+            "basis": _sparse(self.basis),
+            "origin": _dense(self.origin),
             "scales": _dense(self.scales),
             "constants": _dense(self._constants),
             "region": _dense(np.array([self._region])),
@@ -619,8 +607,8 @@ class LiftedProgram:
         y = w[: len(self.nominal)]
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
             y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
-        pattern, shares = _sparse(self._basis)
-        x = ca.DM(sparsity(pattern), shares) @ y + ca.DM(self._origin)
+        pattern, shares = _sparse(self.basis)
+        x = ca.DM(sparsity(pattern), shares) @ y + ca.DM(self.origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
             "x": w,
@@ -641,7 +629,7 @@ class LiftedProgram:
             w, warm = point.w, {"lam_g0": point.multipliers, "lam_x0": point.bound_multipliers}
         else:
             w = point
-        p = self.numbers(scale, proximal, None if slope is None else self._basis.T @ slope)
+        p = self.numbers(scale, proximal, None if slope is None else self.basis.T @ slope)
         with interruptible():
             result = solver(x0=w, p=p, **self.bounds, **warm)
         stats = solver.stats()
@@ -680,9 +668,7 @@ def _coordinates(cones: tuple[Cone, ...], size: int) -> tuple[Array, Array]:
     for cone in cones:
         link = link_slice(cone.link)
         basis[link, link], origin[link] = cone.basis, cone.offset
-    for shared in (basis, origin):
-        shared.setflags(write=False)
-    return basis, origin
+    return read_only(basis), read_only(origin)
 
 
 @lru_cache(64)
@@ -701,7 +687,6 @@ def _fit(objective: LeastSquares, cones: tuple[Cone, ...]) -> tuple[Array, Array
 SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
 #: Farthest centre of mass of a nominal body [m]: second moments of twice as many digits leave none for its own.
 FARTHEST = 1e6
-_ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
 
 
 def nominal_parameters(problem: Problem) -> Array:
@@ -771,11 +756,9 @@ def uniform_parameters(problem: Problem, rng: np.random.Generator) -> Array:
 
     for k in range(len(problem.variables)):
         mass, com, inertia = from_standard(x[link_slice(k)])
-        six = drawn(facts.inertia_com[k], inertia[_ROWS, _COLUMNS])
-        tensor = np.zeros((3, 3))
-        tensor[_ROWS, _COLUMNS] = tensor[_COLUMNS, _ROWS] = six
+        moments = tensor(drawn(facts.inertia_com[k], tensor_entries(inertia)))
         weight = float(drawn(np.maximum(facts.mass[k], 0.0), np.array(mass)))
-        x[link_slice(k)] = to_standard(max(weight, 1e-3 * mass), drawn(facts.com[k], com), tensor)
+        x[link_slice(k)] = to_standard(max(weight, 1e-3 * mass), drawn(facts.com[k], com), moments)
     return x
 
 
@@ -803,9 +786,8 @@ def _box_body(link: str, mass: float, centre: Array, edges: Array, margin: float
 
 def _box(com: Array) -> tuple[Array, Array]:
     bounded = np.asarray(np.isfinite(com).all(axis=1))
-    centre = np.where(bounded, np.where(bounded[:, None], com, 0.0).mean(axis=1), 0.0)
-    edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE) if bounded.any() else np.full(3, 2 * HALF_EDGE)
-    edges = np.where(np.isfinite(edges), edges, 2 * HALF_EDGE)
+    centre = np.where(bounded[:, None], com, 0.0).mean(axis=1)
+    edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE)
     half = LARGEST_EDGE / 2  # of a wider box the part about the frame's origin, as near as the bounds allow
     inside = np.clip(0.0, np.where(bounded, com[:, 0] + half, 0.0), np.where(bounded, com[:, 1] - half, np.inf))
     centre = np.where(edges > LARGEST_EDGE, inside, centre)

@@ -65,16 +65,13 @@ class Grid(Mapping[str, Problem]):
 
     problem: Problem
     points: Mapping[str, Mapping[str, float]]
+    _made: dict[str, Problem] = field(default_factory=dict, init=False)
 
     @classmethod
     def over(cls, problem: Problem, values: Mapping[str, Iterable[float]]) -> Grid:
         """Every combination of values."""
         settings = [dict(zip(values, map(float, some), strict=True)) for some in product(*values.values())]
         return cls(problem, {", ".join(f"{key}={value!r}" for key, value in own.items()): own for own in settings})
-
-    @cached_property
-    def _made(self) -> dict[str, Problem]:
-        return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Grid, (self.problem, self.points)
@@ -119,10 +116,7 @@ class Work:
     problems: Mapping[str, Problem]
     method: Method
     options: SolveOptions
-
-    @cached_property
-    def _bound(self) -> dict[str, SolveSeed]:
-        return {}
+    _bound: dict[str, SolveSeed] = field(default_factory=dict, init=False)
 
     def solve(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Solution]]:
         """In this process, in order."""
@@ -473,6 +467,7 @@ def _header(named: Mapping[str, Problem], seed: int, work: Work) -> dict[str, An
 
 
 FORMAT = 2
+_QUALITY = ("status", "objective", "penalty", "gap", "max_violation", "lower_bound")
 #: What of a solution is stored beside its point, as these types; everything else is computed from the problem again.
 _WORK: dict[str, Callable[[Any], Any]] = {
     "iterations": index,
@@ -513,13 +508,7 @@ def _record(name: str, number: int, solution: Solution) -> dict[str, Any]:
     return {
         "problem": name,
         "start": number,
-        "status": solution.status,
-        "objective": solution.objective,
-        "penalty": solution.penalty,
-        "gap": solution.gap,
-        "max_violation": solution.max_violation,
-        "lower_bound": solution.lower_bound,
-        **{key: getattr(solution, key) for key in _WORK},
+        **{key: getattr(solution, key) for key in (*_QUALITY, *_WORK)},
         "search_region": dict(solution.search_region),
         "conflict": None if solution.conflict is None else asdict(solution.conflict),
         "x": solution.x.tolist(),
