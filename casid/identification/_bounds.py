@@ -41,7 +41,7 @@ from casid.inertia import STANDARD_NAMES, to_standard
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
 from casid.retrieval import Constraint, ConstraintBuilder, Constraints, LinkVariables, sensible_bounds
-from casid.retrieval.plausible import PlausibleBodies, held_mass, plausible_bodies
+from casid.retrieval.plausible import PRIORS, PlausibleBodies, held_mass, plausible_bodies
 
 #: A link weighs at most so many times what the strongest joint holds at arm's length.
 TIMES_HELD = 6.0
@@ -119,6 +119,28 @@ def expected_rotors(model: Model, torques: ArrayLike, known: bool = True) -> dic
             if value > 0:
                 found[name] = float(value)
     return found
+
+
+def expected_terms(model: Model, torques: ArrayLike) -> dict[str, float]:
+    """What joint terms are expected to be: `expected_rotors`, and standard deviations of offsets of friction [N.m].
+
+    The offset of a prismatic joint is what a counterbalance leaves of the arm's weight, that of a joint with a spring
+    is the spring's: nothing is expected of them.
+
+    Parameters
+    ----------
+    torques
+        Largest measured torque of each joint, shape (n,).
+    """
+    free = [joint.type != "revolute" for joint in model.robot.coordinates]
+    for term, joint in model.term_columns.values():
+        free[joint] |= term.name == "spring"
+    deviations = PRIORS["OFFSET"] * np.abs(np.asarray(torques, dtype=float))
+    return expected_rotors(model, torques) | {
+        model.parameter_names[column]: float(deviations[joint])
+        for column, (term, joint) in model.term_columns.items()
+        if term.constant and not free[joint] and deviations[joint] > 0
+    }
 
 
 def known_rotors(robot: Robot) -> dict[str, float]:

@@ -28,7 +28,7 @@ from casid.evidence import NOTICEABLE, compared
 from casid.identification._accuracy import Part
 from casid.identification._bounds import (
     default_bounds,
-    expected_rotors,
+    expected_terms,
     largest_torques,
     split_bounds,
     suggested_bodies,
@@ -134,8 +134,6 @@ class ConsistentFits:
         Of the residual's norm that plausibility may cost.
     springs : tuple of (str, float)
         Joints with springs, and the largest torque of each without it [N.m].
-    unproven : tuple of str
-        Offsets of friction that are zero (`casid.identification._joint_terms`).
     """
 
     robot: Robot
@@ -144,7 +142,6 @@ class ConsistentFits:
     choice: Choice
     share: float = NOT_HELD_OUT
     springs: tuple[tuple[str, float], ...] = ()
-    unproven: tuple[str, ...] = ()
 
     @cached_property
     def largest(self) -> tuple[Array, Array]:
@@ -183,8 +180,7 @@ class ConsistentFits:
     def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
         given, known = self.constraints, estimate.data.model.parameter_names
         own = {name: ends for name, ends in split_bounds(given.bounds)[1].items() if name in known}
-        zero = dict.fromkeys(self.unproven, (0.0, 0.0))
-        limits = {**term_bounds(estimate, *self.largest), **zero, **(bounds or {}), **own}
+        limits = {**term_bounds(estimate, *self.largest), **(bounds or {}), **own}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
     def best(self, estimate: Fit, bounds: Bounds) -> FeasibleFit:
@@ -200,16 +196,16 @@ class ConsistentFits:
     def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
         """The most plausible sets for each of several shares."""
         problem = self._problem(estimate)
-        rotors = expected_rotors(estimate.data.model, self.largest[0])
-        found = problem.path(problem.solve(), shares, self._bodies(estimate), rotors, rough=True)
+        expected = expected_terms(estimate.data.model, self.largest[0])
+        found = problem.path(problem.solve(), shares, self._bodies(estimate), expected, rough=True)
         return dict(zip(sorted(shares, reverse=True), found, strict=False))
 
     def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
         """The feasible regression with these bounds of joint terms, at a price of the residual."""
         problem = self._problem(estimate, bounds)
-        rotors = expected_rotors(estimate.data.model, self.largest[0])
+        expected = expected_terms(estimate.data.model, self.largest[0])
         bodies = self._bodies(estimate)
-        program = DivergenceProgram(problem.problem, bodies.parameters, bodies.scaled, rotors)
+        program = DivergenceProgram(problem.problem, bodies.parameters, bodies.scaled, expected)
         return Priced(problem, program, price)
 
     def fitted(self, estimate: Fit, near: FeasibleFit | None = None) -> tuple[FeasibleFit, str]:
@@ -225,9 +221,9 @@ class ConsistentFits:
         best = problem.solve()
         if not self.choosing:
             return best, ""
-        rotors = expected_rotors(estimate.data.model, self.largest[0])
+        expected = expected_terms(estimate.data.model, self.largest[0])
         try:
-            return problem.choose(best, self._bodies(estimate), self.share, near, rotors), ""
+            return problem.choose(best, self._bodies(estimate), self.share, near, expected), ""
         except SolveError as error:
             return best, f"no more plausible links were found, these are those of the best fit: {error}"
 

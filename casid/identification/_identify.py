@@ -47,7 +47,6 @@ from casid.identification._joint_terms import (
     plain_model,
     rotor_notes,
     search,
-    unproven_offsets,
 )
 from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import Finding
@@ -471,24 +470,17 @@ def choose_model(
     if friction.model.parameter_names == compressed.observations.model.parameter_names and friction.law is None:
         friction = replace(friction, model=compressed.observations.model)
     made = _chosen(compressed, friction, (), fits, checks)
-    if made.path.price and options.springs and options.friction in ("linear", "static", "auto"):
-        made = _with_springs(made, checks)
-    unproven = unproven_offsets(made.fit, made.fits, made.path.price, checks.folds)
-    return _with_share(made, replace(made.fits, unproven=unproven), checks) if unproven else made
-
-
-def _with_springs(made: ChosenModel, checks: Checks) -> ChosenModel:
-    """The model with the springs that are found; the same where there are none, or it has some."""
-    friction, model = made.friction, made.friction.model
-    if any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
+    model = friction.model
+    known = any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms)
+    if not options.springs or options.friction not in ("linear", "static", "auto") or not made.path.price or known:
         return made
-    springs = search(made.fit, made.fits.datasets, made.fits, made.path.price, checks.folds)
+    springs = search(made.fit, datasets, made.fits, made.path.price, checks.folds)
     if not springs:
         return made
     model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
     friction = replace(friction, model=model, held_out=None)  # known without springs only
-    fits = replace(made.fits, springs=tuple((spring.joint, spring.held) for spring in springs))
-    return _chosen(made.compressed, friction, springs, fits, checks)
+    fits = replace(fits, springs=tuple((spring.joint, spring.held) for spring in springs))
+    return _chosen(compressed, friction, springs, fits, checks)
 
 
 def _chosen(
@@ -507,18 +499,11 @@ def _chosen(
         failure = ""
     except (DatasetError, SolveError) as error:  # of a part that holds too little
         parts, estimates, failure = (), (), f"nothing was held out, a part of the motion cannot be fitted: {error}"
-    path = fixed(fits.choice.share, failure)
-    made = ChosenModel(compressed, friction, springs, fit, fits, path, parts, estimates)
-    return _with_share(made, fits, checks)
-
-
-def _with_share(made: ChosenModel, fits: ConsistentFits, checks: Checks) -> ChosenModel:
-    """The model with other consistent fits, and the share that their held-out errors allow."""
-    path = made.path
-    if not path.failure and fits.choice.share is None and fits.choosing and checks.folds:
-        chosen = chosen_share(made.parts, made.estimates, fits, own_share(made.fit))
-        path = chosen.with_whole(made.fit, fits)
-    return replace(made, fits=replace(fits, share=path.share), path=path)
+    if failure or fits.choice.share is not None or not fits.choosing or not checks.folds:
+        path = fixed(fits.choice.share, failure)
+    else:
+        path = chosen_share(parts, estimates, fits, own_share(fit)).with_whole(fit, fits)
+    return ChosenModel(compressed, friction, springs, fit, replace(fits, share=path.share), path, parts, estimates)
 
 
 # ---------------------------------------------------------------------------------------------- 5 fit_consistently

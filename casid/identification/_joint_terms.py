@@ -1,4 +1,4 @@
-"""Joint terms of an identification: friction, springs, counterbalances, offsets by held-out error; rotors in the data.
+"""Joint terms of an identification: friction, springs and counterbalances by held-out error; what rotors the data show.
 
 *Friction* is linear, a law by name, or chosen joint by joint where the choice itself holds up. The choice is judged as
 a whole: for each part of the motion the laws, their shapes, the base parameters and the consistent links are chosen
@@ -10,10 +10,11 @@ position; a torsion spring is ``k (q - q0)`` with k >= 0 (q0 by the joint's offs
 must be heavy where they are not. The model with counterbalances at all joints, and that with springs at all, is
 therefore tried on parts of the motion that a fit did not see. One is accepted where the held-out error falls surely
 (`casid.evidence.compared`, on the logarithms of the stretches' errors: one that falls alike on loud and quiet ones is a
-sure one) and by more than an eighth, which was set on KR300, UR10, AR5, Rokae and Kinova's currents. Joints are then
-added one by one, until all of them are not surely better: of those that lower the error surely, and than which the
-best is not surely better, the one with the most plausible links (KR300: with a counterbalance at joint 3 the divergence
-is 72 and held-out errors 4.5 %, at joint 2, which has it, 12 and 5.0 %; without one 69 and 5.2 %). The error that is
+sure one; the best of both kinds, or of several joints, must be surer) and by more than an eighth, which was set on
+KR300, UR10, AR5, Rokae and Kinova's currents. Joints are then added one by one, until all of them are not surely
+better: of those that lower the error surely, and than which the best is not surely better, the one with the most
+plausible links (KR300: with a counterbalance at joint 3 the divergence is 72 and held-out errors 4.5 %, at joint 2,
+which has it, 12 and 5.0 %; without one 69 and 5.2 %). The error that is
 stated is nested: on each part of the motion with the joints chosen on the others.
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
@@ -23,14 +24,6 @@ with it than `HEAVIER` times what they weigh without it, where their error falls
 much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
 held-out error of consistent links must not rise surely.
-
-*Offsets.* A constant torque beside Coulomb friction is a sensor's zero or what a counterbalance leaves. Where the data
-leave one open, what makes the links plausible is free to choose it, and it acts in other motions too. Offsets whose
-95 % interval holds zero are therefore zero, but for those that surely lower the held-out error of consistent links,
-added joint by joint as springs are. Prediction of other recordings, without this and with it: KR300 8.80 and 9.79 ->
-5.51 and 7.66 %, Kinova by currents 14.6, 20.3, 29.3, 46.2 -> 12.7, 19.2, 11.3, 26.0 %, by sensors 20.3, 25.0 -> 16.8,
-8.7 %; 30 pairs of the UR10e change by at most 0.2 %, the mass that one of its six recordings gives from 16.5 to 18.1 kg
-(20.3 by the others).
 
 All candidates are columns of one compressed regressor: those that are not tried are zero. A trial is the most plausible
 set at the price of the residual that the model without springs has (`DivergenceProgram.priced`), found from its answer
@@ -358,49 +351,12 @@ def search(
     try:
         extended = compress(model.like(terms=(*model.terms, *terms)), datasets)
         priced = fits.priced(wls(extended), spring_bounds(extended), price)
-        names = {key: _parameters(extended.model, *key) for key in every}
-        trial = _Trials.of(extended, names, np.asarray(base.weights), datasets, priced, folds)
+        trial = _Trials.of(extended, np.asarray(base.weights), datasets, priced, folds)
         bare = trial.errors(())
         kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
         whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
-        found = _located(trial, bare, whole) if _falls(bare, trial.errors(whole)) else ()
+        found = _located(trial, bare, whole) if _falls(bare, trial.errors(whole), len(kinds)) else ()
         return found or _weighed(trial, extended, fits.template, kinds[0])
-    except (DatasetError, SolveError):  # of a part that holds too little, or has no consistent fit
-        return ()
-
-
-def unproven_offsets(fit: Fit, fits: ConsistentFits, price: float, folds: int) -> tuple[str, ...]:
-    """Offsets of friction that the data leave open and that do not surely lower the held-out error of consistent links.
-
-    Parameters
-    ----------
-    fit
-        Unconstrained.
-    fits, price
-        How it is made consistent, at this price of the residual; 0: nothing is held out, and no offset is proven.
-    folds
-        Parts of the motion that are held out in turn.
-    """
-    model, joints = fit.data.model, fit.data.model.robot.coordinates
-    surely = {e.name for e in determined(fit, np.zeros(len(model.parameter_names))) if e.low > 0.0 or e.high < 0.0}
-    sprung = {joint for term, joint in model.term_columns.values() if term.name in SPRING}  # the offset is its rest
-    names = {
-        ("offset", joints[joint].name): (model.parameter_names[column],)
-        for column, (term, joint) in model.term_columns.items()
-        if term.constant and joints[joint].type == "revolute" and joint not in sprung
-    }
-    names = {key: own for key, own in names.items() if not surely & set(own)}
-    if not names or not fits.choosing:
-        return ()
-    if not price:
-        return tuple(name for (name,) in names.values())
-    try:
-        priced = fits.priced(fit, spring_bounds(fit.data), price)
-        trial = _Trials.of(fit.data, names, np.asarray(fit.weights), (), priced, folds)
-        proven: Sequence[Key] = ()
-        if _fall(trial.errors(()), trial.errors(tuple(names))).better:
-            proven = _forward(trial, tuple(names), np.full(len(trial.held), True))
-        return tuple(trial.left_out(proven))
     except (DatasetError, SolveError):  # of a part that holds too little, or has no consistent fit
         return ()
 
@@ -408,13 +364,6 @@ def unproven_offsets(fit: Fit, fits: ConsistentFits, price: float, folds: int) -
 def _terms(kind: str, joint: str) -> tuple[str, ...]:
     """Joint terms of a spring or counterbalance."""
     return tuple(f"{name}@{joint}" for name in (COUNTERBALANCE if kind == "counterbalance" else SPRING))
-
-
-def _parameters(model: Model, kind: str, joint: str) -> tuple[str, ...]:
-    """Parameters of a spring or counterbalance in a model that has it."""
-    own, names = _terms(kind, joint), [each.name for each in model.robot.coordinates]
-    columns = model.term_columns.items()
-    return tuple(model.parameter_names[k] for k, (term, at) in columns if f"{term.name}@{names[at]}" in own)
 
 
 def _located(trial: _Trials, bare: Array, whole: Sequence[Key]) -> tuple[FoundSpring, ...]:
@@ -426,7 +375,7 @@ def _located(trial: _Trials, bare: Array, whole: Sequence[Key]) -> tuple[FoundSp
         nested[parts == part] = trial.errors(chosen)[parts == part]
     fall = _fall(bare, nested)
     chosen = _forward(trial, whole, parts >= 0)
-    if not fall.better or not _falls(bare, trial.errors(chosen)):
+    if not fall.better or not _falls(bare, trial.errors(chosen), len(whole)):
         return ()
     before, after = (100.0 * float(np.sqrt(errors.sum())) for errors in (bare, nested))
     values = trial.values(chosen)
@@ -478,25 +427,21 @@ def _weighed(
     return tuple(found)
 
 
-def _fall(before: Array, after: Array) -> Comparison:
+def _fall(before: Array, after: Array, tried: int = 1) -> Comparison:
     """Comparison of the logarithms of the stretches' errors."""
-    return compared(np.log(np.maximum(before, 1e-300)), np.log(np.maximum(after, 1e-300)))
+    return compared(np.log(np.maximum(before, 1e-300)), np.log(np.maximum(after, 1e-300)), tried)
 
 
-def _falls(before: Array, after: Array) -> bool:
-    """Whether the stretches' errors fall surely, and enough."""
-    return _fall(before, after).better and float(before.sum()) > SPRING_FALL**2 * float(after.sum())
+def _falls(before: Array, after: Array, tried: int = 1) -> bool:
+    """Whether the stretches' errors fall surely, and enough; with the best of so many accounts."""
+    return _fall(before, after, tried).better and float(before.sum()) > SPRING_FALL**2 * float(after.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Trials:
-    """Squares of all but one part of the motion, of a model with every candidate, and the answers without them.
-
-    ``names``: parameters of the candidates.
-    """
+    """Squares of all but one part of the motion, of a model with every spring, and the answers without springs."""
 
     model: Model
-    names: Mapping[Key, tuple[str, ...]]
     priced: Priced
     squares: tuple[LeastSquares, ...]
     held: Array
@@ -508,7 +453,6 @@ class _Trials:
     def of(
         cls,
         data: CompressedData,
-        names: Mapping[Key, tuple[str, ...]],
         weights: Array,
         datasets: Sequence[Dataset],
         priced: Priced,
@@ -522,7 +466,7 @@ class _Trials:
         pulled = np.array([gram(segment.factors, weights, rank + 1) for segment in data.segments])
         held = np.array([gram(segment.factors, np.ones(data.n), rank + 1) for segment in data.segments])
         squares = tuple(gram_squares(pulled[parts != part].sum(axis=0), columns) for part in range(folds))
-        made = cls(data.model, names, priced, squares, held, tuple(datasets))
+        made = cls(data.model, priced, squares, held, tuple(datasets))
         made.near.extend(priced.found(one, made.left_out(()), None) for one in squares)
         return made
 
@@ -532,16 +476,22 @@ class _Trials:
         return len(self.squares)
 
     def errors(self, keys: Sequence[Key]) -> Array:
-        """Squared held-out error of each stretch with these candidates, over the squares of all torques."""
+        """Squared held-out error of each stretch with these springs, over the squares of all torques."""
         return self._of(frozenset(keys))[0]
 
     def divergence(self, keys: Sequence[Key]) -> float:
-        """Divergence of the links from plausible bodies with these candidates, the mean over the parts."""
+        """Divergence of the links from plausible bodies with these springs, the mean over the parts."""
         return self._of(frozenset(keys))[1]
 
     def left_out(self, keys: Sequence[Key]) -> list[str]:
-        """Parameters of the candidates that are not tried."""
-        return [name for key, names in self.names.items() if key not in keys for name in names]
+        """Names of the springs' parameters that are not tried."""
+        tried = {term for key in keys for term in _terms(*key)}
+        names = [joint.name for joint in self.model.robot.coordinates]
+        return [
+            self.model.parameter_names[column]
+            for column, (term, joint) in self.model.term_columns.items()
+            if term.name in (*SPRING, *COUNTERBALANCE) and f"{term.name}@{names[joint]}" not in tried
+        ]
 
     def values(self, keys: Sequence[Key]) -> dict[int, float]:
         """Parameters of the joint terms by their columns, with these springs, the first part left out."""

@@ -381,7 +381,7 @@ class RegressionProblem:
         bodies: PlausibleBodies | None = None,
         share: float | None = None,
         near: FeasibleFit | None = None,
-        rotors: Mapping[str, float] | None = None,
+        expected: Mapping[str, float] | None = None,
     ) -> FeasibleFit:
         """The most plausible of all sets that explain the data as well (`believable`), as a fit.
 
@@ -395,8 +395,8 @@ class RegressionProblem:
             How much the residual's norm may grow; default: what noise explains, at most 0.5 % (`noise_share`).
         near
             The choice of a similar fit: where the search begins.
-        rotors
-            Rotor inertias that are expected, by the parameters' names [kg.m^2].
+        expected
+            What joint terms are expected to be, by the parameters' names (`believable`).
 
         Raises
         ------
@@ -407,7 +407,7 @@ class RegressionProblem:
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.values[self._order][self._kept]
         chosen = bodies or suggested_bodies(self.problem.variables.robot)
-        choice = believable(self.problem, result.solution, chosen, share=part, near=start, rotors=rotors)
+        choice = believable(self.problem, result.solution, chosen, share=part, near=start, expected=expected)
         return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def path(
@@ -415,7 +415,7 @@ class RegressionProblem:
         result: FeasibleFit,
         shares: Sequence[float],
         bodies: PlausibleBodies,
-        rotors: Mapping[str, float] | None = None,
+        expected: Mapping[str, float] | None = None,
         rough: bool = False,
     ) -> tuple[FeasibleFit, ...]:
         """The most plausible sets for several shares, the largest share first (`believable_path`).
@@ -426,7 +426,7 @@ class RegressionProblem:
             Of `solve`.
         shares
             How much the residual's norm may grow.
-        bodies, rotors
+        bodies, expected
             As of `choose`.
         rough
             Meet the shares within 2 % of themselves: faster.
@@ -436,7 +436,7 @@ class RegressionProblem:
         ProblemError, SolveError
             As `believable`.
         """
-        choices = believable_path(self.problem, result.solution, shares, bodies, rotors, rough=rough)
+        choices = believable_path(self.problem, result.solution, shares, bodies, expected, rough=rough)
         return tuple(replace(self._fitted(result.solution, c.x), believable=c) for c in choices)
 
     @property

@@ -23,6 +23,7 @@ from casid.identification._bounds import (
     UNSEEN,
     default_bounds,
     expected_rotors,
+    expected_terms,
     explained,
     largest_mass,
     largest_torques,
@@ -245,11 +246,16 @@ def test_rotors_are_expected_by_the_description_or_by_torque_and_reach():
     assert "Ia3" not in found and not any(name.startswith("fv") for name in found)
 
 
-def test_friction_is_bounded_where_the_data_leave_it_open():
-    """By the largest torque, over the speed for viscous terms; what is known to a tenth of that has no bound.
+def test_offsets_of_friction_are_expected_within_a_twentieth_of_the_largest_torque():
+    """Not of a prismatic joint, where a counterbalance may stand in it, nor of one whose spring has it as its rest."""
+    own = machine(kinds=("revolute", "revolute", "prismatic"))
+    model = Model(own, ("offset", "rotor", f"spring@{own.coordinates[1].name}"))
+    torques = [-40.0, 20.0, 10.0]
+    assert expected_terms(model, torques) == expected_rotors(model, torques) | {"fo1": pytest.approx(2.0)}
 
-    Where a joint only moves one way, the offset is zero.
-    """
+
+def test_friction_is_bounded_where_the_data_leave_it_open():
+    """By the largest torque, over the speed for viscous terms; what is known to a tenth of that has no bound."""
     own = machine(kinds=("revolute", "revolute", "prismatic"))
     model = Model(own, ("viscous", "coulomb", "offset", "rotor"))
     names = model.base.names

@@ -56,10 +56,18 @@ def best() -> np.ndarray:
     return np.array(solve(problem()).x)
 
 
-@pytest.mark.parametrize("rotors", [None, {"fv1": 0.6}])
-def test_the_answer_is_proven_and_the_proof_holds(rotors) -> None:
+def test_an_offset_costs_half_its_square_in_expected_deviations() -> None:
     stated = problem()
-    found = program(stated, rotors=rotors)
+    own, x, offset = program(stated, expected={"fo1": 0.05}), best(), stated.variables.names.index("fo1")
+    moved = x + 0.1 * (np.arange(len(x)) == offset)
+    costs = (moved[offset] ** 2 - x[offset] ** 2) / (2 * 0.05**2)
+    assert abs(costs) > 1.0 and own.divergence(moved, 1.0) - own.divergence(x, 1.0) == pytest.approx(costs)
+
+
+@pytest.mark.parametrize("expected", [None, {"fv1": 0.6}, {"fv1": 0.6, "fo1": 0.05}])
+def test_the_answer_is_proven_and_the_proof_holds(expected) -> None:
+    stated = problem()
+    found = program(stated, expected=expected)
     made = found.path([stated.objective.constant + 0.5], best())[0]
     assert abs(made.gap) <= 1e-7 and made.scale == 1.0
     assert stated.hard_violation(stated.violations(made.parameters)) <= 1e-9

@@ -9,7 +9,7 @@ import pytest
 
 from casid.description import Frame, Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import from_standard
-from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, plausible_bodies, priors, robot_bodies
+from casid.retrieval.plausible import DESCRIBED_ARMS, PRIORS, heaviest, plausible_bodies, robot_bodies
 from casid.retrieval.plausible._bodies import skeleton_boxes, within_the_arm
 
 G = 9.81
@@ -167,7 +167,7 @@ def test_no_described_arm_exceeds_the_limit_of_its_reach(arm) -> None:
 
 
 def test_every_prior_has_its_data_and_what_it_moves() -> None:
-    table = dict(priors())
+    table = PRIORS
     assert len(table) >= 15 and all(entry.data and entry.moves for entry in table.values())
     assert table["TERMS"] == pytest.approx(0.1)
     set_on = np.log([3.82, 4.47, 2.30, 3.48, 2.34])  # m g reach / tau of the arms that its data name

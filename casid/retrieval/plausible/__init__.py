@@ -16,7 +16,7 @@ from casid.retrieval.plausible._choice import check_share as check_share
 from casid.retrieval.plausible._choice import noise_share as noise_share
 from casid.retrieval.plausible._choice import polished as polished
 from casid.retrieval.plausible._bodies import DESCRIBED_ARMS as DESCRIBED_ARMS
-from casid.retrieval.plausible._bodies import priors as priors
+from casid.retrieval.plausible._bodies import PRIORS as PRIORS
 from casid.retrieval.plausible._bodies import Misses as Misses
 from casid.retrieval.plausible._bodies import misses as misses
 from casid.retrieval.plausible._program import DivergenceProgram as DivergenceProgram

@@ -51,8 +51,8 @@ class Believable(ParameterResult):
         Of any hard constraint, re-checked in numpy.
     time : float
         [s]
-    rotors : mapping of str to float
-        Rotor inertias that were expected [kg.m^2].
+    expected : mapping of str to float
+        What joint terms were expected to be (`DivergenceProgram`).
     """
 
     problem: Problem
@@ -62,7 +62,7 @@ class Believable(ParameterResult):
     choice: MostPlausible
     max_violation: float
     time: float
-    rotors: Mapping[str, float] = field(default_factory=dict)
+    expected: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
     @property
@@ -105,7 +105,7 @@ class Believable(ParameterResult):
     @cached_property
     def covariance(self) -> Array:
         """Covariance of all unknowns, shape (N, N): the choice is the mode of a posterior (docs/plausible.md, P11)."""
-        program = DivergenceProgram(self.problem, self.bodies.parameters, self.bodies.scaled, self.rotors)
+        program = DivergenceProgram(self.problem, self.bodies.parameters, self.bodies.scaled, self.expected)
         return program.covariance(self.choice, np.full(len(self.bodies.origins), self.bodies.boxes.all()))
 
     @property
@@ -131,7 +131,7 @@ def believable(
     share: float | None = None,
     tolerance: float | None = None,
     near: Array | None = None,
-    rotors: Mapping[str, float] | None = None,
+    expected: Mapping[str, float] | None = None,
 ) -> Believable:
     """Choose the most plausible parameter set among those that explain the data.
 
@@ -149,8 +149,9 @@ def believable(
         (`casid.retrieval.insight._intervals.indistinguishable`); at least 1e-12 of its size.
     near
         Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
-    rotors
-        Rotor inertias that are expected, by the names of their unknowns [kg.m^2].
+    expected
+        Of joint terms, by the name of their unknown: the value of one that is not negative (a rotor inertia), the
+        standard deviation of any other (an offset of friction).
 
     Raises
     ------
@@ -177,7 +178,7 @@ def believable(
         if not (np.isfinite(tolerance) and tolerance > 0):
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + max(tolerance, ROUNDING * problem.objective.size)
-    return _choices(problem, solution, [limit], bodies, rotors, near=near)[0]
+    return _choices(problem, solution, [limit], bodies, expected, near=near)[0]
 
 
 def believable_path(
@@ -185,7 +186,7 @@ def believable_path(
     solution: Solution,
     shares: Sequence[float],
     bodies: PlausibleBodies | None = None,
-    rotors: Mapping[str, float] | None = None,
+    expected: Mapping[str, float] | None = None,
     *,
     rough: bool = False,
 ) -> tuple[Believable, ...]:
@@ -193,7 +194,7 @@ def believable_path(
 
     Parameters
     ----------
-    problem, solution, bodies, rotors
+    problem, solution, bodies, expected
         As of `believable`.
     shares
         Relative increases of the residual's norm, all positive.
@@ -208,7 +209,7 @@ def believable_path(
     _check(problem, solution)
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
     limits = [_allowed(problem, solution.total, share) for share in ordered]
-    return tuple(_choices(problem, solution, limits, bodies, rotors, 0.02 if rough else MET))
+    return tuple(_choices(problem, solution, limits, bodies, expected, 0.02 if rough else MET))
 
 
 def _allowed(problem: Problem, best: float, share: float) -> float:
@@ -221,19 +222,19 @@ def _choices(
     solution: Solution,
     limits: Sequence[float],
     bodies: PlausibleBodies | None,
-    rotors: Mapping[str, float] | None,
+    expected: Mapping[str, float] | None,
     met: float = MET,
     near: Array | None = None,
 ) -> list[Believable]:
     """The choices for some limits, see `DivergenceProgram.path`."""
     began, best = perf_counter(), solution.total
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, expected)
     made = []
     for found in program.path(limits, np.array(solution.x), met, near):
         worst = problem.hard_violation(problem.violations(found.parameters))
         took = perf_counter() - began
-        made.append(Believable(problem, best, found.limit, chosen, found, worst, took, rotors or {}))
+        made.append(Believable(problem, best, found.limit, chosen, found, worst, took, expected or {}))
     return made
 
 

@@ -128,12 +128,13 @@ class DivergenceProgram:
         Standard parameters of the plausible bodies, shape (10 n,).
     scaled
         Bodies that share the unknown scale, shape (n,).
-    rotors
-        Rotor inertias that are expected, by the name of their unknown [kg.m^2].
+    expected
+        Of joint terms, by the name of their unknown: the value of one that is not negative (a rotor inertia), the
+        standard deviation of any other (an offset of friction).
     """
 
     def __init__(
-        self, problem: Problem, bodies: Array, scaled: NDArray[np.bool_], rotors: Mapping[str, float] | None = None
+        self, problem: Problem, bodies: Array, scaled: NDArray[np.bool_], expected: Mapping[str, float] | None = None
     ) -> None:
         self.problem, self.scaled = problem, np.asarray(scaled, dtype=bool)
         self.linear, self.nonlinear = split_rows(problem)
@@ -143,10 +144,13 @@ class DivergenceProgram:
         columns = np.linalg.norm(problem.objective.matrix[:, own] @ self.basis[own, own], axis=0)
         size = float(np.linalg.norm(problem.objective.target)) or 1.0
         shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
-        known = np.array([(rotors or {}).get(name, 0.0) for name in problem.variables.extras])
-        expected = known / np.diag(self.basis)[own]
-        terms = np.where(expected > 0, 0.0, PRIORS["TERMS"] * shares**2)
-        self.measure = Measure(self.scaled, terms, expected, PRIORS["ROTOR"], PRIORS["NO_ROTOR"])
+        extras, units = problem.variables.extras, np.diag(self.basis)[own]
+        known = np.array([(expected or {}).get(name, 0.0) for name in extras]) / units
+        positive = np.array([low >= 0.0 for low, _ in extras.values()], dtype=bool)
+        terms = np.where(known > 0, 0.5 / np.where(known > 0, known, 1.0) ** 2, PRIORS["TERMS"] * shares**2)
+        sizes = np.where(positive, known, 0.0)
+        terms[sizes > 0] = 0.0
+        self.measure = Measure(self.scaled, terms, sizes, PRIORS["ROTOR"], PRIORS["NO_ROTOR"])
         low, high = self.linear.lower, self.linear.upper
         hard = np.array([row.weight is None for row in self.linear.rows], dtype=bool)
         equation = high - low <= ALIKE * (1.0 + np.abs(low))
