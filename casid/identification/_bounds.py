@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +38,7 @@ from casid.arrays import ROUNDING, Array
 from casid.description import STANDARD_G, Robot, link_hulls
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.evidence import CONFIDENCE
 from casid.inertia import STANDARD_NAMES, to_standard
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
@@ -121,17 +123,23 @@ def expected_rotors(model: Model, torques: ArrayLike, known: bool = True) -> dic
     return found
 
 
-def expected_terms(model: Model, torques: ArrayLike) -> dict[str, float]:
+def expected_terms(fit: Fit, torques: ArrayLike) -> dict[str, float]:
     """What joint terms are expected to be: `expected_rotors`, and standard deviations of offsets of friction [N.m].
 
-    The offset of a prismatic joint is what a counterbalance leaves of the arm's weight, that of a joint with a spring
-    is the spring's: nothing is expected of them.
+    Of offsets that the fit leaves open: zero lies in their 95 % interval, or they have none. That of a prismatic joint
+    is what a counterbalance leaves of the arm's weight, that of a joint with a spring is the spring's: nothing is
+    expected of them.
 
     Parameters
     ----------
+    fit
+        Unconstrained.
     torques
         Largest measured torque of each joint, shape (n,).
     """
+    model, base = fit.data.model, fit.data.base
+    quantile = NormalDist().inv_cdf((1.0 + CONFIDENCE) / 2.0)
+    known = {name for name, value, sd in zip(base.names, fit.beta, fit.sd, strict=True) if abs(value) > quantile * sd}
     free = [joint.type != "revolute" for joint in model.robot.coordinates]
     for term, joint in model.term_columns.values():
         free[joint] |= term.name == "spring"
@@ -139,7 +147,7 @@ def expected_terms(model: Model, torques: ArrayLike) -> dict[str, float]:
     return expected_rotors(model, torques) | {
         model.parameter_names[column]: float(deviations[joint])
         for column, (term, joint) in model.term_columns.items()
-        if term.constant and not free[joint] and deviations[joint] > 0
+        if term.constant and not free[joint] and deviations[joint] > 0 and model.parameter_names[column] not in known
     }
 
 

@@ -196,14 +196,14 @@ class ConsistentFits:
     def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
         """The most plausible sets for each of several shares."""
         problem = self._problem(estimate)
-        expected = expected_terms(estimate.data.model, self.largest[0])
+        expected = expected_terms(estimate, self.largest[0])
         found = problem.path(problem.solve(), shares, self._bodies(estimate), expected, rough=True)
         return dict(zip(sorted(shares, reverse=True), found, strict=False))
 
     def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
         """The feasible regression with these bounds of joint terms, at a price of the residual."""
         problem = self._problem(estimate, bounds)
-        expected = expected_terms(estimate.data.model, self.largest[0])
+        expected = expected_terms(estimate, self.largest[0])
         bodies = self._bodies(estimate)
         program = DivergenceProgram(problem.problem, bodies.parameters, bodies.scaled, expected)
         return Priced(problem, program, price)
@@ -221,7 +221,7 @@ class ConsistentFits:
         best = problem.solve()
         if not self.choosing:
             return best, ""
-        expected = expected_terms(estimate.data.model, self.largest[0])
+        expected = expected_terms(estimate, self.largest[0])
         try:
             return problem.choose(best, self._bodies(estimate), self.share, near, expected), ""
         except SolveError as error:

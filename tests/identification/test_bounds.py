@@ -246,12 +246,16 @@ def test_rotors_are_expected_by_the_description_or_by_torque_and_reach():
     assert "Ia3" not in found and not any(name.startswith("fv") for name in found)
 
 
-def test_offsets_of_friction_are_expected_within_a_twentieth_of_the_largest_torque():
-    """Not of a prismatic joint, where a counterbalance may stand in it, nor of one whose spring has it as its rest."""
+def test_open_offsets_of_friction_are_expected_within_a_twentieth_of_the_largest_torque():
+    """Not one that the data know, that of a prismatic joint, or that of a spring."""
     own = machine(kinds=("revolute", "revolute", "prismatic"))
-    model = Model(own, ("offset", "rotor", f"spring@{own.coordinates[1].name}"))
-    torques = [-40.0, 20.0, 10.0]
-    assert expected_terms(model, torques) == expected_rotors(model, torques) | {"fo1": pytest.approx(2.0)}
+    names, sd = ("fo1", "fo2", "fo3"), np.ones(3)
+    for term, known, found in (("viscous", 1.9, {"fo1", "fo2"}), ("viscous", 2.0, {"fo2"}), ("spring", 1.0, {"fo1"})):
+        model = Model(own, ("offset", "rotor", f"{term}@{own.coordinates[1].name}"))
+        data = SimpleNamespace(model=model, base=SimpleNamespace(names=names))
+        fit = SimpleNamespace(data=data, beta=np.array([known, -1.0, 1.0]), sd=sd)
+        made, rotors = expected_terms(fit, [-40.0, 20.0, 10.0]), expected_rotors(model, [-40.0, 20.0, 10.0])
+        assert made == rotors | {name: pytest.approx({"fo1": 2.0, "fo2": 1.0}[name]) for name in found}
 
 
 def test_friction_is_bounded_where_the_data_leave_it_open():

@@ -153,7 +153,7 @@ PRIORS = {
     "SMALLEST_EDGE": PriorNumber(0.01, "no data: a box has a volume", "", _BOXES),
     # Weight kappa of the joint terms' shares of the torque (P2).
     "TERMS": PriorNumber(0.1, "not fitted", "unknown", "joint terms that a motion does not separate; masses a little"),
-    # Standard deviation of an offset of friction over the largest torque of its joint.
+    # Standard deviation of an offset of friction that data leave open, over the largest torque of its joint.
     "OFFSET": PriorNumber(
         0.05,
         "24 offsets that 15 recordings of nine robots determine: half of them at most 3.4 %, which is 0.67 deviations",
