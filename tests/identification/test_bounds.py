@@ -91,7 +91,7 @@ def test_the_headline_of_the_links_names_open_masses(arm, found):
     masses = zip(found.mass_ranges[1:], arm.standard_parameters()[9::10], strict=True)
     assert sum(one.low < truth < one.high for one, truth in masses) >= arm.n - 1
     ratios = [one.high / one.low for one in found.mass_ranges]
-    assert max(ratios) > 1.5 * min(ratios[1:]) > 1.5 * ratios[0]  # by data: the total best
+    assert max(ratios) > 1.5 * min(ratios[1:]) and ratios[0] < np.median(ratios[1:])  # by data
     known = arm.standard_parameters().reshape(-1, 10)
     centres = (known[:, 6:9] / known[:, 9:]).ravel()
     assert np.mean([one.low <= c <= one.high for one, c in zip(found.centre_ranges, centres, strict=True)]) >= 0.9
@@ -115,9 +115,9 @@ def test_intervals_end_at_the_bounds_of_the_description_and_at_proven_ones(arm, 
     link, total = found.model.robot.links[1], found.mass_ranges[0].value
     mass = found.mass_ranges[2].value
     proven = SimpleNamespace(entries=[SimpleNamespace(name=f"{link.name} mass", low=0.9 * mass, high=1.1 * mass)])
-    robot = replace(found.model.robot, total_mass=(0.99 * total, 1.2 * total))
+    robot = replace(found.model.robot, total_mass=(0.99 * total, 1.05 * total))
     whole, *links = mass_intervals(robot, found.feasible, proven)
-    assert whole.low == pytest.approx(0.99 * total) and whole.high == pytest.approx(1.2 * total) and not whole.open
+    assert whole.low == pytest.approx(0.99 * total) and whole.high == pytest.approx(1.05 * total) and not whole.open
     assert (links[1].low, links[1].high) == pytest.approx((0.9 * mass, 1.1 * mass)) and not links[1].open
     beyond = mass_intervals(replace(robot, total_mass=(2 * total, 3 * total)), found.feasible)[0]
     assert beyond.low == total  # an end that contradicts the value is the value
@@ -129,7 +129,7 @@ def test_the_covariance_is_the_inverse_curvature_of_what_the_choice_minimises(ar
     data, _ = recorded(arm, arm.standard_parameters())
     made = identify(arm, data, processing=False, checks=Checks(verdict=False)).feasible.believable
     assert not made.bodies.boxes.any()
-    program = DivergenceProgram(made.problem, made.bodies.parameters, made.bodies.scaled, made.rotors)
+    program = DivergenceProgram(made.problem, made.bodies.parameters, made.bodies.scaled, made.expected)
     rows, z = program.linear.matrix, made.choice.multipliers
 
     def minimised(x):
