@@ -40,8 +40,8 @@ Where it has a value
         Values by CasADi's own function; NaN where any operation that counts has no value.
 
 Any other arithmetic
-    ``walk(as_function(expression, x), entry=..., constant=..., operation=..., call=...)``
-        The outputs of a graph in whatever arithmetic these four functions are.
+    ``Walk(as_function(expression, x))``
+        The steps of a graph, each with what it does and a value to be filled in by whatever arithmetic.
 """
 
 # which kind an expression is: if-else, logic, either-or
@@ -57,8 +57,9 @@ from casid.expressions._intervals import enclose as enclose
 from casid.expressions._walk import as_function as as_function
 
 # between rooms
+from casid.expressions._walk import Rules as Rules
 from casid.expressions._walk import refused as refused
-from casid.expressions._walk import walk as walk
+from casid.expressions._walk import Walk as Walk
 from casid.expressions._conditions import Condition as Condition
 from casid.expressions._conditions import alternatives as alternatives
 from casid.expressions._conditions import choose as choose

@@ -20,7 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.expressions._intervals import enclose
-from casid.expressions._walk import COMPARISONS, as_function, call_identity, operations, rebuild, rebuild_call, walk
+from casid.expressions._walk import (
+    COMPARISONS,
+    Rules,
+    Walk,
+    as_function,
+    call_identity,
+    operations,
+    rebuild,
+    rebuild_call,
+)
 
 #: What takes a truth value, in whichever operand.
 _LOGIC = frozenset({ca.OP_NOT, ca.OP_AND, ca.OP_OR})
@@ -157,8 +166,11 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
         text = f"{callee.name()}({','.join(o.text for o in operands)})"
         return [_Node(value, _digest(key, str(k)), _cut(f"{text}{{{k}}}", key)) for k, value in enumerate(values)]
 
-    nodes = walk(as_function(expression, x), entry=entry, constant=constant, operation=apply, call=call)
-    result: ca.SX = ca.vertcat(ca.SX(0, 1), *[o.value for o in nodes])
+    rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": call}
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    result: ca.SX = ca.vertcat(*[o.value for o in steps.values]) if steps.values else ca.SX(0, 1)
     return result
 
 
@@ -219,10 +231,6 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
     upper
         The same for ``expression <= bound``: there fmax requires both and fmin one.
     """
-
-    def single(value: ca.SX) -> _Rows:
-        return _Rows(value, ((value,),))
-
     one, both = (ca.OP_FMIN, ca.OP_FMAX) if upper else (ca.OP_FMAX, ca.OP_FMIN)
 
     def apply(code: int, operands: list[_Rows]) -> _Rows:
@@ -234,11 +242,14 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
             options = tuple((*a, *b) for a in operands[0].options for b in operands[1].options)
         return _Rows(whole, options if len(options) <= most else ((whole,),))
 
-    found: _Rows = walk(
-        as_function(expression, x),
-        entry=lambda k: single(x[k]),
-        constant=lambda value: single(ca.SX(value)),
-        operation=apply,
-        call=lambda callee, operands: [single(v) for v in rebuild_call(callee, [o.whole for o in operands])],
-    )[0]
-    return tuple(ca.vertcat(*rows) for rows in found.options)
+    def constant(value: float) -> _Rows:
+        return _Rows(ca.SX(value), ((ca.SX(value),),))
+
+    def call(callee: ca.Function, operands: list[_Rows]) -> list[_Rows]:
+        return [_Rows(value, ((value,),)) for value in rebuild_call(callee, [o.whole for o in operands])]
+
+    rules: Rules = {"constant": constant, "entry": lambda k: _Rows(x[k], ((x[k],),)), "operation": apply, "call": call}
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return tuple(ca.vertcat(*rows) for rows in steps.values[0].options)

@@ -16,7 +16,7 @@ import numpy as np
 
 from casid.arrays import ALIKE, Array
 from casid.expressions._intervals import HIDING, enclose
-from casid.expressions._walk import BINARY, as_function, evaluate_call, fold, refused, unknown, walk
+from casid.expressions._walk import BINARY, Walk, as_function, evaluate_call, fold, refused, unknown
 
 
 @contextmanager
@@ -80,29 +80,21 @@ class NumpyFunction:
         #: Every value has a place of its own: those of x come first, those of constants are there.
         self._values: list[Any] = []
         self._steps, self._calls = list[tuple[Callable[..., Any], list[int], Any]](), False
-
-        def place(value: Any = None) -> int:
-            self._values.append(value)
-            return len(self._values) - 1
-
-        def operation(code: int, operands: list[int]) -> int:
-            at = place()
-            self._steps.append((_rule(code), operands, at))
-            return at
-
-        def call(callee: ca.Function, operands: list[int]) -> list[int]:
-            places = [place() for _ in unknown(callee, operands)]
-            self._steps.append((_called(callee), operands, slice(places[0], places[-1] + 1)))
-            self._calls = True
-            return places
-
-        self._outputs = walk(
-            self.function,
-            entry=lambda _: place(),
-            constant=lambda value: place(np.float64(value)),
-            operation=operation,
-            call=call,
-        )
+        steps = Walk(self.function)
+        for step in steps:
+            place = len(self._values)
+            step.value = place
+            if step.kind == "call":
+                callee, operands = step.given
+                step.value = [place + k for k in range(len(unknown(callee, operands)))]
+                self._calls = True
+                self._steps.append((_called(callee), operands, slice(place, place + len(step.value))))
+                self._values += [None] * len(step.value)
+                continue
+            self._values.append(np.float64(step.given[0]) if step.kind == "constant" else None)
+            if step.kind == "operation":
+                self._steps.append((_rule(step.given[0]), step.given[1], place))
+        self._outputs = steps.values
 
     def __call__(self, point: Array) -> Array:
         """Values at a point of shape (N,); NaN where an operation has no value there."""

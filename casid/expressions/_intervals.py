@@ -36,7 +36,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import ROUNDING, Array, Flags
-from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, unknown, walk
+from casid.expressions._walk import (
+    CALL,
+    COMPARISONS,
+    Rules,
+    Walk,
+    as_function,
+    rebuild,
+    rebuild_call,
+    refused,
+    unknown,
+)
 
 # ------------------------------------------------------------------ ranges
 
@@ -518,7 +528,11 @@ def enclose(
             return Interval(bounds[..., 0], bounds[..., 1], defined, quotients=frozenset[Any]({pair}))
         return _interval(_apply(code, operands), operands)
 
-    return walk(function, entry=entry, constant=constant, operation=apply, call=_call)
+    rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": _call}
+    steps = Walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return steps.values
 
 
 def _interval(found: Range, operands: Sequence[Interval]) -> Interval:
@@ -591,14 +605,12 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
     function = as_function(expression, x)
     if not may_hide(function):
         return ()
-    nodes = walk(
-        function,
-        entry=lambda k: _Node(x[k]),
-        constant=lambda value: _Node(ca.SX(value)),
-        operation=_apply_domain,
-        call=_call_domain,
-    )
-    rows = list(_united([o.hidden for o in nodes]).values())
+    rules: Rules = {"operation": _apply_domain, "call": _call_domain}
+    rules |= {"constant": lambda v: _Node(ca.SX(v)), "entry": lambda k: _Node(x[k])}
+    steps = Walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    rows = list(_united([o.hidden for o in steps.values]).values())
     if not rows:
         return ()
     free = np.full(x.numel(), np.inf)

@@ -20,7 +20,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.expressions._intervals import LinearTable, linear_table
 from casid.expressions._polynomial import affine_rows
-from casid.expressions._walk import as_function, evaluate_call, fold, operations, rebuild, rebuild_call, walk
+from casid.expressions._walk import Rules, Walk, as_function, evaluate_call, fold, operations, rebuild, rebuild_call
 
 # ------------------------------------------------------------------ convex kinks
 
@@ -110,9 +110,12 @@ def convex_kinks(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, tuple[Maximum, ...
     function = as_function(expression, x)
     if not operations(function) & _KINKS:
         return expression, ()
-    (found,) = walk(
-        function, entry=lambda k: _Sum(x[k]), constant=lambda v: _Sum(ca.SX(v)), operation=_apply, call=_call
-    )
+    rules: Rules = {"operation": _apply, "call": _call}
+    rules |= {"constant": lambda value: _Sum(ca.SX(value)), "entry": lambda k: _Sum(x[k])}
+    steps = Walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    (found,) = steps.values
     taken = [k for k in found.kinks if k.weight > 0 and None not in affine_rows(ca.vertcat(*k.pieces), x)]
     rest = tuple(kink for kink in found.kinks if kink not in taken)
     return (_Sum(found.smooth, rest).whole, tuple(taken)) if taken else (expression, ())
@@ -223,11 +226,9 @@ def smoothed(expression: ca.SX, x: ca.SX, width: float, near: Array | None = Non
     """
     point = np.zeros(x.numel()) if near is None else near
     kinks = _Kinks(width, near is not None, [])
-    nodes = walk(
-        as_function(expression, x),
-        entry=lambda k: _Node(x[k], float(point[k])),
-        constant=lambda value: _Node(ca.SX(value), value),
-        operation=kinks.apply,
-        call=kinks.call,
-    )
-    return (ca.vertcat(*[node.value for node in nodes]) if kinks.count else expression), kinks.ties
+    rules: Rules = {"operation": kinks.apply, "call": kinks.call}
+    rules |= {"constant": lambda v: _Node(ca.SX(v), v), "entry": lambda k: _Node(x[k], float(point[k]))}
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return (ca.vertcat(*[node.value for node in steps.values]) if kinks.count else expression), kinks.ties

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from casid.arrays import Array, read_only
-from casid.expressions._walk import as_function, evaluate_call, fold, unknown, walk
+from casid.expressions._walk import Rules, Walk, as_function, evaluate_call, fold, unknown
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
 Monomial = tuple[tuple[int, int], ...]
@@ -92,7 +92,16 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
     """
     below = frozenset(denominators)
     apply = _where_known(lambda code, known: _operation(code, known, below))
-    return tuple(walk(as_function(expression, x), entry=_entry, constant=_number, operation=apply, call=_call))
+    rules: Rules = {"constant": _number, "entry": _entry, "operation": apply, "call": _call}
+    return tuple(_values(expression, x, rules))
+
+
+def _values(expression: ca.SX, x: ca.SX, rules: Rules) -> list[Any]:
+    """What every entry of an expression is in an arithmetic."""
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return steps.values
 
 
 def _where_known(operation: Callable[[int, list[T]], T | None]) -> Callable[[int, list[T | None]], T | None]:
@@ -427,13 +436,8 @@ def square_sum(expression: ca.SX, x: ca.SX) -> SquareSum | None:
         plain = [None if o is None or o.parts else o.rest for o in operands]
         return [None if p is None else _Squares(p) for p in _call(callee, plain)]
 
-    (found,) = walk(
-        as_function(expression, x),
-        entry=lambda k: _Squares(_entry(k)),
-        constant=number,
-        operation=_where_known(apply),
-        call=call,
-    )
+    rules: Rules = {"constant": number, "entry": lambda k: _Squares(_entry(k)), "operation": _where_known(apply)}
+    (found,) = _values(expression, x, {**rules, "call": call})
     return None if found is None else found.flat()
 
 
@@ -465,11 +469,6 @@ def _of_squares(code: int, operands: list[_Squares]) -> _Squares | None:
 def exact_value(expression: ca.SX, x: ca.SX, point: Array) -> Fraction | None:
     """Value of a scalar expression at a point, with nothing rounded; None where an operation is not rational."""
     apply = _where_known(lambda code, known: _rational(code, known, frozenset()))
-    (found,) = walk(
-        as_function(expression, x),
-        entry=lambda k: _number(float(point[k])),
-        constant=_number,
-        operation=apply,
-        call=unknown,
-    )
+    rules: Rules = {"constant": _number, "entry": lambda k: _number(float(point[k])), "operation": apply}
+    (found,) = _values(expression, x, {**rules, "call": unknown})
     return None if found is None else found.constant

@@ -9,9 +9,10 @@ evaluates it, and each arithmetic states what it knows of it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -65,32 +66,31 @@ COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
 
 
 def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
-    """The entries of an expression, column by column, as a function of one dense vector that `walk` can read."""
+    """The entries of an expression, column by column, as a function of one dense vector that `Walk` can read."""
     return ca.Function("expression", [x], [ca.densify(ca.vec(expression))])
 
 
 def operations(function: ca.Function) -> frozenset[int]:
     """Codes of the operations that a function uses, within the functions that it calls too."""
     found: set[int] = set()
-
-    def call(callee: ca.Function, operands: Sequence[None]) -> list[None]:
-        found.add(CALL)
-        return unknown(callee, operands)
-
-    walk(function, entry=nothing, constant=nothing, operation=lambda code, _: found.add(code), call=call)
+    for step in Walk(function):
+        if step.kind == "call":
+            found.add(CALL)
+            step.value = unknown(*step.given)
+        elif step.kind == "operation":
+            found.add(step.given[0])
     return frozenset(found)
 
 
 def constants(expression: ca.SX) -> list[float]:
     """Constants of an expression, within the functions that it calls too."""
     found: list[float] = []
-    function = as_function(expression, ca.vertcat(*ca.symvar(expression)))
-    walk(function, entry=nothing, constant=found.append, operation=nothing, call=unknown)
+    for step in Walk(as_function(expression, ca.vertcat(*ca.symvar(expression)))):
+        if step.kind == "constant":
+            found.append(step.given[0])
+        elif step.kind == "call":
+            step.value = unknown(*step.given)
     return found
-
-
-def nothing(*_: object) -> None:
-    """The arithmetic of a reader that looks for something else."""
 
 
 def unknown(callee: ca.Function, operands: Sequence[Any]) -> list[None]:
@@ -98,29 +98,40 @@ def unknown(callee: ca.Function, operands: Sequence[Any]) -> list[None]:
     return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
 
 
-def walk(
-    function: ca.Function,
-    *,
-    entry: Callable[[int], Any],
-    constant: Callable[[float], Any],
-    operation: Callable[[int, list[Any]], Any],
-    call: Callable[[ca.Function, list[Any]], Sequence[Any]] | None = None,
-) -> list[Any]:
-    """The outputs of a graph in any arithmetic: each step in order, with what the steps before it have given.
+#: What an arithmetic makes of the steps of each kind, from what they are given.
+Rules = dict[str, Callable[..., Any]]
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One step of a graph, whose value its reader fills in.
+
+    Attributes
+    ----------
+    kind : {"constant", "entry", "operation", "call"}
+    given : tuple
+        The number; the place in the input vector; an operation (`casadi.OP_ADD`, ...) and the values of its operands,
+        one or two; an opaque function and the values of its operands.
+    value : object
+        Of a call one value an output entry, one output after another.
+    """
+
+    kind: str
+    given: tuple[Any, ...]
+    value: Any = None
+
+
+class Walk:
+    """The steps of an SX function of one dense vector, in order, for any arithmetic; then the values of its outputs.
+
+    ``steps = Walk(function)``, ``for step in steps: step.value = rules[step.kind](*step.given)``, ``steps.values``.
 
     Parameters
     ----------
     function
         One input, one dense output vector (`as_function`).
-    entry
-        Of a place in the input vector.
-    constant
-        Of a number.
-    operation
-        Of a code (`casadi.OP_ADD`, ...) and its operands, one or two.
-    call
-        Of an opaque function and its operands: one value an output entry, one output after another. Without, such a
-        call is refused by its name.
+    calls
+        Whether the reader has a rule for opaque functions; without, such a call is refused by its name.
 
     Raises
     ------
@@ -128,39 +139,52 @@ def walk(
         Naming an operation of no scalar graph, or a called function where the reader takes none.
     """
 
-    def run(graph: ca.Function, inputs: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        for k in range(graph.n_instructions()):
-            if graph.instruction_id(k) in MATRIX:
-                raise refused(graph.instruction_id(k), "expression")
+    def __init__(self, function: ca.Function, calls: bool = True) -> None:
+        self._function, self._calls = function, calls
+        #: One value an output entry, once all steps are done.
+        self.values: list[Any] = []
+
+    def __iter__(self) -> Iterator[Step]:
+        entries = [Step("entry", (k,)) for k in range(self._function.nnz_in(0))]
+        yield from entries
+        self.values = (yield from self._run(self._function, [[step.value for step in entries]]))[0]
+
+    def _run(self, function: ca.Function, inputs: list[Sequence[Any]]) -> Generator[Step, None, list[list[Any]]]:
+        for k in range(function.n_instructions()):
+            if function.instruction_id(k) in MATRIX:
+                raise refused(function.instruction_id(k), "expression")
         work: dict[int, Any] = {}
-        outputs: list[list[Any]] = [[None] * graph.nnz_out(k) for k in range(graph.n_out())]
+        outputs: list[list[Any]] = [[None] * function.nnz_out(k) for k in range(function.n_out())]
         nodes: Any = None
-        for k in range(graph.n_instructions()):
-            code = graph.instruction_id(k)
-            operands, results = graph.instruction_input(k), graph.instruction_output(k)
+        for k in range(function.n_instructions()):
+            code = function.instruction_id(k)
+            operands, results = function.instruction_input(k), function.instruction_output(k)
             if code == ca.OP_INPUT:
                 work[results[0]] = inputs[operands[0]][operands[1]]
             elif code == ca.OP_OUTPUT:
                 outputs[results[0]][results[1]] = work[operands[0]]
-            elif code == ca.OP_CONST:
-                work[results[0]] = constant(float(graph.instruction_constant(k)))
             elif code == CALL:
-                nodes = graph.instructions_sx() if nodes is None else nodes
-                values = called(nodes[k].which_function(), [work[i] for i in operands])
+                nodes = function.instructions_sx() if nodes is None else nodes
+                values = yield from self._called(nodes[k].which_function(), [work[i] for i in operands])
                 work.update((place, value) for place, value in zip(results, values, strict=True) if place >= 0)
             else:
-                work[results[0]] = operation(code, [work[i] for i in (operands if code in BINARY else operands[:1])])
+                step = Step("operation", (code, [work[i] for i in (operands if code in BINARY else operands[:1])]))
+                if code == ca.OP_CONST:
+                    step = Step("constant", (float(function.instruction_constant(k)),))
+                yield step
+                work[results[0]] = step.value
         return outputs
 
-    def called(callee: ca.Function, operands: list[Any]) -> Sequence[Any]:
+    def _called(self, callee: ca.Function, operands: list[Any]) -> Generator[Step, None, Sequence[Any]]:
         inner = scalar_graph(callee)
         if inner is not None:
-            return [value for output in run(inner, _by_input(inner, operands)) for value in output]
-        if call is None:
+            outputs = yield from self._run(inner, _by_input(inner, operands))
+            return [value for output in outputs for value in output]
+        if not self._calls:
             raise refused(CALL, f"expression that calls the function '{callee.name()}'")
-        return call(callee, operands)
-
-    return run(function, [[entry(k) for k in range(function.nnz_in(0))]])[0]
+        step = Step("call", (callee, operands))
+        yield step
+        return cast(Sequence[Any], step.value)
 
 
 def scalar_graph(callee: ca.Function) -> ca.Function | None:

@@ -20,7 +20,7 @@ from casid.arrays import ROUNDING
 from casid.description import Joint, Robot
 from casid.dynamics import Model, mass_matrix, newton_euler, regroup, stacked_regressor
 from casid.errors import RobotError
-from casid.expressions import as_function, refused, walk
+from casid.expressions import Rules, Walk, as_function, refused
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -161,9 +161,11 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     symbols = [*motion[0], *motion[1], *motion[2], *standard, sp.Symbol("g", positive=True), *names.values()]
 
     def carried(expression: ca.SX) -> Any:
-        function = as_function(expression, inputs)
-        values = walk(function, entry=symbols.__getitem__, constant=_number, operation=_apply)
-        return sp.Matrix(expression.shape[1], expression.shape[0], values).T
+        rules: Rules = {"constant": _number, "entry": symbols.__getitem__, "operation": _apply}
+        steps = Walk(as_function(expression, inputs), calls=False)
+        for step in steps:
+            step.value = rules[step.kind](*step.given)
+        return sp.Matrix(expression.shape[1], expression.shape[0], steps.values).T
 
     own_values = dict(zip(standard, own, strict=True))
     plain, weighed, regressor = carried(M), carried(torque), carried(Y)

@@ -8,6 +8,7 @@ import pytest
 
 from casid.expressions import (
     NumpyFunction,
+    Walk,
     affine_rows,
     alternatives,
     as_function,
@@ -17,7 +18,6 @@ from casid.expressions import (
     quadratic_form,
     rebuild,
     required_domains,
-    walk,
 )
 from casid.expressions._conditions import replace_conditions
 from casid.expressions._intervals import BINARY as INTERVAL_BINARY
@@ -82,11 +82,11 @@ def test_every_scalar_operation_is_read_by_every_reader_as_casadi_computes_it(co
 def test_a_function_of_matrices_is_refused_by_the_operations_name():
     y = ca.MX.sym("y", 2)
     with pytest.raises(OperationError, match=r"OP_(TRANSPOSE|RESHAPE)"):
-        walk(ca.Function("m", [y], [ca.mtimes(y.T, y)]), entry=int, constant=float, operation=rebuild)
+        list(Walk(ca.Function("m", [y], [ca.mtimes(y.T, y)])))
     x = ca.SX.sym("x", 2)
     table = ca.interpolant("lut", "linear", [[0, 1]], [0, 1])
     with pytest.raises(OperationError, match="'lut'"):
-        walk(as_function(table(x[0]), x), entry=int, constant=float, operation=rebuild)
+        list(Walk(as_function(table(x[0]), x), calls=False))
 
 
 def called_functions():

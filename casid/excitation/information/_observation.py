@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.dynamics import Model, random_rows, regroup
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import as_function, rebuild, walk
+from casid.expressions import Rules, Walk, as_function, rebuild
 from casid.files import numeric_array
 from casid.motion import Motion
 
@@ -59,8 +59,11 @@ def smooth_signs(expression: ca.SX, x: ca.SX, width: ca.SX) -> ca.SX:
     def smooth(code: int, operands: list[ca.SX]) -> ca.SX:
         return ca.tanh(operands[0] / width) if code == ca.OP_SIGN else rebuild(code, operands)
 
-    values = walk(as_function(expression, x), entry=lambda k: x[k], constant=ca.SX, operation=smooth)
-    return ca.SX(ca.reshape(ca.vertcat(*values), *expression.shape))
+    rules: Rules = {"constant": ca.SX, "entry": lambda k: x[k], "operation": smooth}
+    steps = Walk(as_function(expression, x), calls=False)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return ca.SX(ca.reshape(ca.vertcat(*steps.values), *expression.shape))
 
 
 STATES = ("q", "dq", "ddq")

@@ -35,7 +35,7 @@ import numpy as np
 
 from casid.arrays import Array, read_only
 from casid.errors import ProblemError
-from casid.expressions import as_function, interruptible, rebuild, walk
+from casid.expressions import Rules, Walk, as_function, interruptible, rebuild
 from casid.inertia import (
     ConsistencyCone,
     consistency,
@@ -112,8 +112,11 @@ def derivatives(of: Operations) -> tuple[ca.Function, ca.Function, ca.Function]:
             constants.append(ca.SX.sym("c"))
             return constants[-1]
 
-        values = walk(of.function, entry=lambda k: x[k], constant=constant, operation=rebuild)
-        value = ca.vertcat(ca.SX(0, 1), *values)
+        rules: Rules = {"constant": constant, "entry": lambda k: x[k], "operation": rebuild}
+        steps = Walk(of.function, calls=False)
+        for step in steps:
+            step.value = rules[step.kind](*step.given)
+        value = ca.vertcat(ca.SX(0, 1), *steps.values)
     c, slope = ca.vertcat(ca.SX(0, 1), *constants), ca.jacobian(value, x)
     return (
         ca.Function("g", [x, c], [value]),
