@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from typing import Literal
 
@@ -224,7 +224,10 @@ class Relaxation:
         """Every finite bound of every hard nonlinear constraint that is not implied by another."""
         found: list[Side] = []
         for at, some in self.problem.parts:
-            found += some[0].kept("sides", partial(self._sides, at, some), at, some, *self.problem.setting.facts)
+            own = some[0].kept("sides", at, some, *self.problem.setting.facts)
+            if not own:
+                own.append(self._sides(at, some))
+            found += own[0]
         return tuple(found)
 
     def _sides(self, at: tuple[int, ...], some: tuple[Constraint, ...]) -> list[Side]:

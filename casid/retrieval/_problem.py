@@ -11,8 +11,8 @@ import io
 import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -190,7 +190,10 @@ class Problem(Displayed):
             )
         x = self.variables.x
         for constraint in self.constraints:
-            constraint.kept("checked", partial(self._check_expression, constraint), x)
+            checked = constraint.kept("checked", x)
+            if not checked:
+                self._check_expression(constraint)
+                checked.append(True)
 
     def _check_expression(self, constraint: Constraint) -> None:
         self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
@@ -312,8 +315,10 @@ class Problem(Displayed):
     def _by_bounds(self, what: str, make: Callable[[tuple[Constraint, ...]], T], *given: Any) -> T:
         """What is made of the hard constraints that imply anything for the links' regions, kept with them."""
         bounding = tuple(c for c in self.constraints if c.hard and type(c).add_facts is not Constraint.add_facts)
-        made = partial(make, bounding)
-        return bounding[0].kept(what, made, bounding, self.variables.links, *given) if bounding else made()
+        found = bounding[0].kept(what, bounding, self.variables.links, *given) if bounding else []
+        if not found:
+            found.append(make(bounding))
+        return cast(T, found[0])
 
     @cached_property
     def facts(self) -> Facts:
@@ -347,8 +352,10 @@ class Problem(Displayed):
         """Conditions of the constraints' if-else, each with the label of the first constraint that holds it."""
         found: dict[str, tuple[str, Condition]] = {}
         for constraint in self.constraints:
-            made = partial(_conditions, constraint.expression, self.variables.x)
-            for condition in constraint.kept("conditions", made, self.variables.x):
+            own = constraint.kept("conditions", self.variables.x)
+            if not own:
+                own.append(_conditions(constraint.expression, self.variables.x))
+            for condition in own[0]:
                 found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
@@ -365,7 +372,10 @@ class Problem(Displayed):
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
         for _, some in self.parts:
-            every = some[0].kept("values", partial(_values, some, self.variables.x), some, self.variables.x)(x)
+            function = some[0].kept("values", some, self.variables.x)
+            if not function:
+                function.append(_values(some, self.variables.x))
+            every = function[0](x)
             ends = np.cumsum([c.size for c in some]).tolist()
             found |= {c.label: every[end - c.size : end] for c, end in zip(some, ends, strict=True)}
         return {c.label: found[c.label] for c in self.constraints}
@@ -606,8 +616,10 @@ class NonlinearRows(Kept):
 
     def values(self, symbols: ca.SX, x: Array) -> Array:
         """Values at x, shape (k,)."""
-        function = self.kept("function", partial(as_function, self.expression, symbols), symbols)
-        return np.array(function(x)).reshape(-1)
+        function = self.kept("function", symbols)
+        if not function:
+            function.append(as_function(self.expression, symbols))
+        return np.array(function[0](x)).reshape(-1)
 
     @classmethod
     def none(cls) -> NonlinearRows:
@@ -628,8 +640,10 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     x, standard = problem.variables.x, problem.variables.standard_size
     linear, curved = list[LinearRows](), list[NonlinearRows]()
     for at, some in problem.parts:
-        made = partial(_split, problem.setting, at, some)
-        straight, bent = some[0].kept("split", made, at, some, *problem.setting.facts)
+        found = some[0].kept("split", at, some, *problem.setting.facts)
+        if not found:
+            found.append(_split(problem.setting, at, some))
+        straight, bent = found[0]
         linear.append(straight)
         curved += [bent] if bent.size else []
     extras = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]

@@ -8,7 +8,7 @@ equivalent rows that a solver handles better. No other module depends on which k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
@@ -113,7 +113,6 @@ def label_of(expression: ca.SX) -> str:
 
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
-T = TypeVar("T")
 #: Largest number of alternatives of a minimum or maximum, or of branches, that are examined; they double with each.
 MOST_ALTERNATIVES = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
@@ -196,14 +195,14 @@ class ScalarRow:
 class Kept:
     """What is made of an object once, not again for each problem that has it."""
 
-    def kept(self, what: str, make: Callable[[], T], *given: Any) -> T:
-        """What was made of the same arguments, or else is made now."""
+    def kept(self, what: str, *given: Any) -> list[Any]:
+        """A list of what was made of the same arguments, to be filled: empty where it is not made yet."""
         store = vars(self).setdefault("_kept", {})
-        old, found = store.get(what, (None, None))
-        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
-            found = make()
-            store[what] = given, found
-        return cast(T, found)
+        old, found = store.get(what, ((), None))
+        same = all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=False))
+        if found is None or not same:
+            store[what] = given, found = given, []
+        return cast(list[Any], found)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
@@ -363,7 +362,10 @@ class Constraint(Kept):
         linear over the mass: ``fmax(a, b) <= bound`` is ``a <= bound`` and ``b <= bound``. Hard: further rows where the
         expression would be undefined unseen (`casid.expressions._intervals`).
         """
-        return self.kept("rows", lambda: tuple(self.own_rows(setting)), *setting.facts)
+        found = self.kept("rows", *setting.facts)
+        if not found:
+            found.append(tuple(self.own_rows(setting)))
+        return cast(tuple[ScalarRow, ...], found[0])
 
     def own_rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """`solver_rows`, made anew; by the structure, where a subclass has none that a solver handles better."""

@@ -87,9 +87,9 @@ def split(gram: Array, slope: Array, rho: float) -> tuple[Array, Array]:
         values, vectors = np.linalg.eigh(from_svec(shifted))
         projected = to_svec((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1))
         u = shifted - projected
-        change = max(np.abs(projected - z).max(), np.abs(v - projected).max())
+        change = max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
         z = projected
-        if not change / max(np.abs(z).max(), 1e-300) >= _SETTLED:
+        if not change >= _SETTLED:
             break
     return z, rho * u
 

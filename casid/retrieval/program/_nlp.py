@@ -463,19 +463,20 @@ class LiftedProgram:
         soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
         self._dimensions = (size, factors, len(self.weights))
-        self._operations, self._constants = nonlinear.kept("operations", lambda: operations(nonlinear.expression, x), x)
+        found = nonlinear.kept("operations", x)
+        if not found:
+            found.append(operations(nonlinear.expression, x))
+        self._operations, self._constants = found[0]
         self.scales = self._row_scales()
 
     def _row_scales(self) -> Array:
         """What rows are divided by: their gradient's largest entry in y at the nominal point."""
         linear = np.maximum(np.abs(self._steep).max(axis=1, initial=0.0), 1e-12)
-
-        def slopes() -> Array:
+        found = self._within.nonlinear.kept("slopes", self.cones, tuple(self.nominal.tolist()))
+        if not found:
             jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self.basis).max(axis=1))
-
-        found = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
-        steep = np.where(np.isfinite(found), found, 1.0)
+            found.append(np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self.basis).max(axis=1)))
+        steep = np.where(np.isfinite(found[0]), found[0], 1.0)
         return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
