@@ -14,8 +14,8 @@ sure one; the best of both kinds, or of several joints, must be surer) and by mo
 KR300, UR10, AR5, Rokae and Kinova's currents. Joints are then added one by one, until all of them are not surely
 better: of those that lower the error surely, and than which the best is not surely better, the one with the most
 plausible links (KR300: with a counterbalance at joint 3 the divergence is 72 and held-out errors 4.5 %, at joint 2,
-which has it, 12 and 5.0 %; without one 69 and 5.2 %). The error that is
-stated is nested: on each part of the motion with the joints chosen on the others.
+which has it, 12 and 5.0 %; without one 69 and 5.2 %). The error that is stated is nested: on each part of the motion
+with the joints chosen on the others.
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
@@ -353,10 +353,11 @@ def search(
         priced = fits.priced(wls(extended), spring_bounds(extended), price)
         trial = _Trials.of(extended, np.asarray(base.weights), datasets, priced, folds)
         bare = trial.errors(())
-        kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
-        whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
+        both = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
+        kinds = [keys for keys in both if keys]
+        whole = min(kinds, key=lambda keys: float(trial.errors(keys).sum()))
         found = _located(trial, bare, whole) if _falls(bare, trial.errors(whole), len(kinds)) else ()
-        return found or _weighed(trial, extended, fits.template, kinds[0])
+        return found or _weighed(trial, extended, fits.template, both[0])
     except (DatasetError, SolveError):  # of a part that holds too little, or has no consistent fit
         return ()
 

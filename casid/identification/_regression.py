@@ -322,11 +322,15 @@ class RegressionProblem:
         self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
         names = [model.parameter_names[c] for c in self._order]
         every = extra_bounds(model, bounds)
-        free, idle = self._left_out(names, every, statement.names_used(every))
+        used = statement.names_used(every)
+        free, idle = self._left_out(names, every, used)
         self._extras = {name: pair for name, pair in every.items() if name not in free | idle}
         self._free = np.array([k for k, name in enumerate(names) if name in free], dtype=int)
         self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
         self._kept = np.array([k for k, name in enumerate(names) if name not in free | idle], dtype=int)
+        self._may_be_zero = np.array(
+            [name in every and name not in used and every[name][0] <= 0.0 <= every[name][1] for name in names]
+        )
         self._complement = complement(self._matrix[:, self._free])
         variables, stated = statement.about(self._extras)
         title = f"{model.robot.name} identification"
@@ -460,9 +464,8 @@ class RegressionProblem:
         if len(self._free):
             left = self._target - self._matrix[:, self._kept] @ kept
             x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
-        terms = slice(standard_size(self._fit.data.n), None)
-        torques = np.linalg.norm(self._matrix[:, terms] * x[terms], axis=0)
-        x[terms][torques <= ALIKE * np.linalg.norm(self._target)] = 0.0
+        torques = np.linalg.norm(self._matrix * x, axis=0)
+        x[self._may_be_zero & (torques <= ALIKE * np.linalg.norm(self._target))] = 0.0
         return x
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:

@@ -124,3 +124,16 @@ def test_bounds_that_are_reached_from_either_side_are_active():
         ("constraint", "total mass", 8.0), ("parameter", "fc1", 3.0),
     ]  # fmt: skip
     assert active_bounds(problem, linear, np.array([4.0, 1.0, 0.0, 1.0])) == ()
+
+
+def test_a_term_that_the_data_do_not_show_keeps_to_its_bounds():
+    """Rotors without accelerations make no torque: zero where the bounds allow it, else the nearest bound."""
+    model = Model(casid.load_robot("spatial_2r"), ("viscous", "rotor"))
+    truth = model.parameters(np.tile([0.3, 0, 0, 0.3, 0, 0.3, 0.5, 0, 0, 2.0], 2), [0.4, 0.1, 0.3, 0.2])
+    data = recording(model, truth, samples=300)
+    still = np.zeros_like(data.q)
+    tau = np.asarray(model.inverse_dynamics(data.q, data.dq, still, truth))
+    tau = tau + 0.01 * np.random.default_rng(0).normal(size=tau.shape)
+    fit = wls(compress(model, replace(data, ddq=still, tau=tau)))
+    made = feasible_regression(fit, bounds={"Ia2": (0.5, 0.7), "fv1": (0.0, 0.0)}).extras
+    assert (made["Ia1"], made["Ia2"], made["fv1"]) == (0.0, 0.5, 0.0) and made["fv2"] == pytest.approx(0.3, abs=0.02)

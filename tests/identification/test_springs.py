@@ -178,6 +178,16 @@ def test_a_spring_must_lower_the_error_by_an_eighth_and_surely(ratio, scatter, t
     mean = 2 * np.log(ratio) - np.log(np.exp(way).mean())
     assert _fall(before, after).gain == pytest.approx(mean / (scatter / np.sqrt(3)))
     assert _falls(before, after) == taken
+    assert not _falls(before, after, tried=1000)  # the best of so many is so good by chance
+
+
+@pytest.mark.parametrize(("gain", "fewest"), [(2.4, 1), (2.9, 3), (6.0, 14)])
+def test_the_best_of_several_must_be_surer(gain, fewest):
+    """Student's quantiles of twelve stretches, shared out: 2.20, 2.59, 2.83, ..., 3.67 of the best of 1, 2, 3 and 14."""
+    way = np.array([1.0, -1.0] * 6)
+    after, before = np.ones(12), np.exp(gain / np.sqrt(11) + way)
+    assert _fall(before, after).gain == pytest.approx(gain)
+    assert [tried for tried in range(1, 15) if _falls(before, after, tried)] == list(range(1, fewest + 1))
 
 
 def sprung(arm, masked=False):

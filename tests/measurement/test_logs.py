@@ -127,6 +127,11 @@ def test_joints_that_a_log_does_not_have_are_to_be_locked(arm: Arm, tmp_path: Pa
     assert str(caught.value).count("axis1") == 1
     printed = run("import", log, "three_link", "--lock", "joint3", "--as-is", "--reversed", "none")
     assert "--lock joint3 --out result" in printed
+    names = ["t", "q1", "q2", "q3", "tau1", "tau2"]
+    whole = written(tmp_path / "whole.csv", names, data.t, np.column_stack([data.q, data.q[:, 0]]), data.tau)
+    with pytest.raises(DatasetError, match="which 3 columns are the torques") as caught:
+        read_log(whole, load_robot("three_link"))  # no joint is missing, a torque is
+    assert "--lock" not in str(caught.value)
 
 
 # ---------------------------------------------------------------------- columns
