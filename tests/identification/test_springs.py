@@ -183,7 +183,7 @@ def test_a_spring_must_lower_the_error_by_an_eighth_and_surely(ratio, scatter, t
 
 @pytest.mark.parametrize(("gain", "fewest"), [(2.4, 1), (2.9, 3), (6.0, 14)])
 def test_the_best_of_several_must_be_surer(gain, fewest):
-    """Student's quantiles of twelve stretches, shared out: 2.20, 2.59, 2.83, ..., 3.67 of the best of 1, 2, 3 and 14."""
+    """Student's quantiles of twelve stretches, shared out: 2.20, 2.59, 2.83 ... 3.67 of the best of 1, 2, 3 ... 14."""
     way = np.array([1.0, -1.0] * 6)
     after, before = np.ones(12), np.exp(gain / np.sqrt(11) + way)
     assert _fall(before, after).gain == pytest.approx(gain)
