@@ -57,7 +57,8 @@ def _pictures() -> Iterator[Picture]:
     """Those of ``gallery.toml``."""
     table = read_toml(Path(__file__).with_suffix(".toml"), "gallery", DatasetError)
     for name, entry in table["pictures"].items():
-        command, *before = (table["commands"][one] for one in (entry.pop("command"), *entry.pop("before", ())))
+        named = (entry.pop("command"), *entry.pop("before", ()))
+        command, *before = (table["commands"][one].replace("{plant}", _PLANT) for one in named)
         yield Picture(name=name, command=command, before=tuple(before), **entry)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -78,8 +77,7 @@ def _name(path: Path, suffix: str) -> str:
 
 
 def _filled(template: str, **slots: str) -> str:
-    text = (files("casid.cli") / "templates" / template).read_text(encoding="utf-8")
-    return re.sub(r"@([a-z]+)@", lambda found: slots[found[1]], text)
+    return casid.files.template("casid.cli", template, slots)
 
 
 def _write(path: Path, content: str, overwrite: bool) -> None:

@@ -45,9 +45,15 @@ def accumulate(
         p, the same for all steps.
     compiled
         True: compiled code. False: CasADi's evaluation. None: compiled where that pays. Both agree to rounding.
+
+    Raises
+    ------
+    ValueError
+        For another number of states, inputs or parameters than the step has.
     """
-    u, p, x0 = (np.ascontiguousarray(value, dtype=float) for value in (drive, parameters, start))
-    count = len(u)
+    count = len(np.asarray(drive))
+    shapes, given = [(step.size1_in(0),), (count, step.size1_in(1)), (step.size1_in(2),)], (start, drive, parameters)
+    x0, u, p = (np.ascontiguousarray(v, dtype=float).reshape(shape) for v, shape in zip(given, shapes, strict=True))
     padded = np.pad(u, ((0, -count % _CHAINED_CHUNK), (0, 0)))
     x, y = np.empty((len(padded), step.size1_out(0))), np.empty((len(padded), step.size1_out(1)))
     program = Program([step], recursion_source, "accumulate")

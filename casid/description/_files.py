@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import math
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,7 +45,10 @@ from casid.files import listed, near, parse_toml, read_bytes, write_files
 from casid.inertia import consistency, pseudo_inertia
 
 if TYPE_CHECKING:
-    from importlib.abc import Traversable
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
 
 # ------------------------------------------------------------------ reading
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------ parts
 
 
-def readonly(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+def checked_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """A copy that cannot be written to; RobotError if it has another shape or NaN."""
     array = read_only(value)
     if array.shape != shape:
@@ -44,8 +44,8 @@ class Inertial:
     inertia_com: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "com", readonly(self.com, (3,), "centre of mass"))
-        object.__setattr__(self, "inertia_com", readonly(self.inertia_com, (3, 3), "inertia"))
+        object.__setattr__(self, "com", checked_array(self.com, (3,), "centre of mass"))
+        object.__setattr__(self, "inertia_com", checked_array(self.inertia_com, (3, 3), "inertia"))
 
     def standard_parameters(self) -> Array:
         """The ten standard parameters ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m``."""
@@ -81,7 +81,7 @@ class LinkBounds:
 
     def __post_init__(self) -> None:
         for name, shape in (("mass", (2,)), ("com", (3, 2)), ("inertia_com", (6, 2))):
-            bounds = readonly(getattr(self, name), shape, f"bounds of {name}")
+            bounds = checked_array(getattr(self, name), shape, f"bounds of {name}")
             for lower, upper in bounds.reshape(-1, 2):
                 if lower > upper:
                     raise RobotError(f"bounds of {name} cross: lower bound {lower:g} exceeds upper bound {upper:g}")
@@ -172,7 +172,7 @@ class Joint:
         if self.type not in ("revolute", "prismatic"):
             raise RobotError(f"joint '{self.name}': type '{self.type}' is neither 'revolute' nor 'prismatic'")
         for name, shape in (("placement", (4, 4)), ("axis", (3,)), ("link_placement", (4, 4))):
-            object.__setattr__(self, name, readonly(getattr(self, name), shape, f"joint '{self.name}': {name}"))
+            object.__setattr__(self, name, checked_array(getattr(self, name), shape, f"joint '{self.name}': {name}"))
         if abs(np.linalg.norm(self.axis) - 1.0) > ROUNDING:
             raise RobotError(f"joint '{self.name}': axis must have unit length, got {self.axis.tolist()}")
 
@@ -192,7 +192,7 @@ class Frame:
     placement: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "placement", readonly(self.placement, (4, 4), f"frame '{self.name}': placement"))
+        object.__setattr__(self, "placement", checked_array(self.placement, (4, 4), f"frame '{self.name}': placement"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +218,7 @@ class Capsule:
 
     def __post_init__(self) -> None:
         for end in ("start", "end"):
-            object.__setattr__(self, end, readonly(getattr(self, end), (3,), f"capsule '{self.name}': {end}"))
+            object.__setattr__(self, end, checked_array(getattr(self, end), (3,), f"capsule '{self.name}': {end}"))
             if not np.isfinite(getattr(self, end)).all():
                 raise RobotError(f"capsule '{self.name}': {end} must be finite, got {getattr(self, end).tolist()}")
         if not (np.isfinite(self.radius) and self.radius > 0):
@@ -249,7 +249,7 @@ class Limits:
     def __post_init__(self) -> None:
         n = len(np.asarray(self.lower))
         for name in LIMITS:
-            object.__setattr__(self, name, readonly(getattr(self, name), (n,), f"limits: {name}"))
+            object.__setattr__(self, name, checked_array(getattr(self, name), (n,), f"limits: {name}"))
 
     @property
     def middle(self) -> Array:
@@ -321,14 +321,14 @@ class Robot(Displayed):
         if not self.joints:
             raise RobotError(f"robot '{self.name}' has no moving joint")
         object.__setattr__(self, "joints", tuple(self.joints))
-        object.__setattr__(self, "gravity", readonly(self.gravity, (3,), f"robot '{self.name}': gravity"))
+        object.__setattr__(self, "gravity", checked_array(self.gravity, (3,), f"robot '{self.name}': gravity"))
         object.__setattr__(self, "source", MappingProxyType(dict(self.source)))
         if not len(self.limits.lower):
             object.__setattr__(self, "limits", Limits.unlimited(self.n))
         if len(self.limits.lower) != self.n:
             raise RobotError(f"robot '{self.name}': limits of {len(self.limits.lower)} joints for {self.n} joints")
         if self.transmission is not None:
-            T = readonly(self.transmission, (self.n, self.n), f"robot '{self.name}': transmission")
+            T = checked_array(self.transmission, (self.n, self.n), f"robot '{self.name}': transmission")
             if abs(np.linalg.det(T)) < ROUNDING:
                 raise RobotError(f"robot '{self.name}': the transmission matrix is singular")
             object.__setattr__(self, "transmission", T)

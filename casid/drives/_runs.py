@@ -104,11 +104,10 @@ def noise_of(q: Array) -> Array:
 
 
 def quantum_of(motions: Sequence[Array]) -> Array:
-    """Steps of the encoders: the least change of their positions; infinite with one or none, shape (n,)."""
+    """Steps of the encoders: the least change of their positions; infinite without any, shape (n,)."""
     steps = np.concatenate([np.abs(np.diff(q, axis=0)) for q in motions])
     rounding = ALIKE * max(float(np.abs(q).max()) for q in motions)
-    least = np.where(steps > rounding, steps, np.inf).min(axis=0)
-    return np.asarray(np.where((steps > rounding).sum(axis=0) > 1, least, np.inf))
+    return np.asarray(np.where(steps > rounding, steps, np.inf).min(axis=0))
 
 
 def _speed(recording: CommandRecording, at: int, reach: int) -> tuple[Array, float]:

@@ -52,7 +52,7 @@ def check_recordings(recordings: Sequence[CommandRecording], robot: Robot) -> tu
     u = np.concatenate([data.q_des for data in recordings])
     driven = any(data.torque is not None for data in recordings)
     steps = quantum_of([q])
-    known = np.isfinite(steps)
+    known = np.count_nonzero(np.diff(q, axis=0), axis=0) > 1  # one change of an encoder that stands is no step
     quantum = np.where(known, steps, steps[known].min() if known.any() else 1e-6)
     moves = np.ptp(q, axis=0) > _STEPS * quantum
     if not moves.any():

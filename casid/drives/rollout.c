@@ -1,7 +1,7 @@
 /* The loop over steps: dry friction of all joints, switch of modes, and the chain of derivatives.
 
-   Around the graphs of one step (casid.drives._law), each called with the same inputs. N coordinates, LINKS of them links
-   and as many drives where they have coordinates of their own, MEMORY torques of bristles and integrals. */
+   Around the graphs of one step (casid.drives._law), each called with the same inputs. N coordinates, LINKS of them
+   links and as many drives where they have coordinates of their own, MEMORY torques of bristles and integrals. */
 
 #define Y (2 * N + MEMORY) /* length of a state: positions, velocities, memory */
 #define CALL(graph, ...) graph(M, b, y, vn, par, h_ + t, u_ + t * LINKS, du_ + t * LINKS, on_ + t * LINKS, \

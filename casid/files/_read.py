@@ -323,7 +323,7 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     writer.writerow(header)
     for k, row in enumerate(rows):
         cells = zip(header, row, strict=True)
-        writer.writerow([plain(value, f"row {k + 1}, column '{name}'") for name, value in cells])
+        writer.writerow([v if isinstance(v, str) else plain(v, f"row {k + 1}, column '{name}'") for name, v in cells])
     return buffer.getvalue().encode()
 
 

@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import ROUNDING, Array
 from casid.description import STANDARD_G, Robot, link_hulls
+from casid.description.joint_parameters import SPRING
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.evidence import CONFIDENCE
@@ -142,7 +143,7 @@ def expected_terms(fit: Fit, torques: ArrayLike) -> dict[str, float]:
     known = {name for name, value, sd in zip(base.names, fit.beta, fit.sd, strict=True) if abs(value) > quantile * sd}
     free = [joint.type != "revolute" for joint in model.robot.coordinates]
     for term, joint in model.term_columns.values():
-        free[joint] |= term.name == "spring"
+        free[joint] |= term.symbol == SPRING.symbol
     deviations = PRIORS["OFFSET"] * np.abs(np.asarray(torques, dtype=float))
     return expected_rotors(model, torques) | {
         model.parameter_names[column]: float(deviations[joint])

@@ -418,7 +418,8 @@ def _weighed(
         best = min(heavier, key=lambda key: float(tried[key][1].sum()))
         made, after = tried[best]
         fall = _fall(before, after)
-        if not _falls(before, after) or compared(trial.errors([*taken, best]), trial.errors(taken)).better:
+        risen = compared(trial.errors([*taken, best]), trial.errors(taken))
+        if not _falls(before, after, len(heavier)) or risen.better:
             break
         percent = [100.0 * float(np.sqrt(errors.sum() / whole)) for errors in (before, after)]
         torques = trial.torques(made.terms, best)

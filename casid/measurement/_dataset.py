@@ -175,8 +175,8 @@ class Dataset:
                 wrong = value[sample, joint]
                 fault = f"{wrong:.3g}, which no robot does" if np.isfinite(wrong) else "not a finite number"
                 raise DatasetError(
-                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {fault} ({len(off)} in all); drop "
-                    "these samples first"
+                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {fault} ({len(off)} in all that "
+                    "are no number or too large); drop these samples first"
                 )
             _freeze(self, name, value)
         if self.mask is not None:

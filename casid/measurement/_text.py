@@ -185,8 +185,10 @@ def clock_seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
     Raises
     ------
     DatasetError
-        Naming the first cell that is no time.
+        Naming the first cell that is no time; without any.
     """
+    if not len(cells):
+        raise DatasetError(f"{where}: no time of day: the column is empty")
     found = np.empty(len(cells))
     for k, cell in enumerate(cells):
         match = _CLOCK.search(str(cell))

@@ -264,6 +264,7 @@ class Solution(ParameterResult, Displayed):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x", read_only(self.x))
+        object.__setattr__(self, "search_region", dict(self.search_region))
 
     def __repr__(self) -> str:
         return (

@@ -213,7 +213,7 @@ def _place(name: str, known: Iterable[str], what: str) -> int:
     """Place of a name among those known."""
     names = [*known]
     if name not in names:
-        raise UnknownVariableError(f"there is no {what} '{name}'{near(name, names)}; there are {listed(names)}")
+        raise UnknownVariableError(f"there is no {what} '{name}'{near(str(name), names)}; there are {listed(names)}")
     return names.index(name)
 
 

@@ -26,7 +26,7 @@ _REASONS = (Reason.FINISHED, Reason.INDEFINITE, Reason.NOT_FINITE, Reason.DIVERG
 @cache
 def _rollout() -> str:
     """C code of the loop, with what depends on plant, controller and integrator left to macros."""
-    return files("casid.simulation").joinpath("rollout.c").read_text(encoding="utf-8")
+    return files(__package__).joinpath("rollout.c").read_text(encoding="utf-8")
 
 
 def loop_source(

@@ -1,6 +1,6 @@
-/* A closed loop, sample by sample, for W rollouts side by side. What depends on plant, controller and integrator are macros,
-defined before: sizes (W, SIZE, JOINTS, SIGNALS, MEMORY, FELT), the rates of a step (RATES), calls of the compiled functions
-(SENSE, CONTROL, STAGES), reasons of an end. */
+/* A closed loop, sample by sample, for W rollouts side by side. What depends on plant, controller and integrator is a
+   macro, defined before: sizes (W, SIZE, JOINTS, SIGNALS, MEMORY, FELT), the rates of a step (RATES), calls of the
+   compiled functions (SENSE, CONTROL, STAGES), reasons of an end. */
 
 #ifndef ALIGNED
 #define ALIGNED

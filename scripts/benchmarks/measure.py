@@ -239,5 +239,5 @@ def data_folder() -> Path:
     """Folder of real recordings and published tables: ``CASID_DATA``, default ``../shared/data`` of the checkout."""
     folder = Path(os.environ.get("CASID_DATA", ROOT.parent / "shared" / "data"))
     if not (folder / "README.md").is_file():
-        raise NotMeasured("needs the data folder: set CASID_DATA to it")
+        raise NotMeasured(f"needs the data folder: {folder} has no README.md; set CASID_DATA to it")
     return folder

@@ -118,6 +118,7 @@ def scripts_of(module: str) -> str:
         if path is not None and path not in found and path.is_relative_to(SCRIPTS) | bool(found):
             found.add(path)
             waiting += _named(path)
+    found |= {beside for path in found for beside in path.parent.glob(f"{path.stem}.*")}  # the data that it reads
     folders = {path.parent for path in found if path.parent.parent == SCRIPTS / "benchmarks"}
     found |= {path for folder in folders for path in folder.rglob("*") if path.parent != folder or path.suffix != ".py"}
     files = sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)

@@ -12,8 +12,7 @@ from scipy import sparse
 
 import casid
 from casid.dynamics import BaseParameters
-from casid.identification.repair import nearest_feasible
-from casid.identification.repair._feasibility import Feasibility
+from casid.identification.repair import Feasibility, nearest_feasible
 from casid.report import BLUE, INK, ORANGE, RED
 from papers.item import Part, Parts, Setting, compared, holds, items_of, numbers, paragraphs, pictured, stated
 from papers.methods.comparison import Size, run_sizes

@@ -34,6 +34,7 @@ from casid.motion import Hold
 from casid.regression import observation_blocks, torques
 from casid.simulation import Plant, simulate
 from tests.codegen.conftest import FUNCTION, X, agree, needs_posix_compiler, script
+from tests.helpers import needs_compiler
 
 pytestmark = needs_posix_compiler
 
@@ -150,3 +151,15 @@ def test_vectors_of_every_processor_agree(monkeypatch: pytest.MonkeyPatch, defin
 
 def as_tuple(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, (list, tuple)) else (values,)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)])
+def test_a_recursion_refuses_inputs_of_another_size(compiled: bool) -> None:
+    x, u, p = ca.SX.sym("x", 2), ca.SX.sym("u"), ca.SX.sym("p", 2)
+    step = ca.Function("step", [x, u, p], [p * x + u, x])
+    right = ([1.0, 2.0], np.ones((5, 1)), [0.5, 0.1])
+    assert accumulate(step, *right, compiled)[0].shape == (5, 2)
+    assert np.array_equal(accumulate(step, right[0], np.ones(5), right[2], compiled)[0], accumulate(step, *right)[0])
+    for place, wrong in ((0, np.ones(3)), (1, np.ones((5, 2))), (2, np.ones(3))):
+        with pytest.raises(ValueError, match="reshape"):
+            accumulate(step, *(wrong if k == place else value for k, value in enumerate(right)), compiled)

@@ -13,6 +13,7 @@ from scipy.optimize import lsq_linear
 import casid
 from casid.description import Inertial, Link, LinkBounds, transform
 from casid.dynamics import Model
+from casid.dynamics.terms import friction_terms
 from casid.errors import ProblemError
 from casid.identification import Checks, feasible_regression, identify
 from casid.identification._accuracy import centre_intervals, certified_intervals, mass_intervals, without_intervals
@@ -91,7 +92,7 @@ def test_the_headline_of_the_links_names_open_masses(arm, found):
     masses = zip(found.mass_ranges[1:], arm.standard_parameters()[9::10], strict=True)
     assert sum(one.low < truth < one.high for one, truth in masses) >= arm.n - 1
     ratios = [one.high / one.low for one in found.mass_ranges]
-    assert max(ratios) > 1.5 * min(ratios[1:]) and ratios[0] < np.median(ratios[1:])  # by data
+    assert max(ratios) > 1.5 * min(ratios[1:]) and ratios[0] < 1.1 * min(ratios[1:])  # by what the data decide
     known = arm.standard_parameters().reshape(-1, 10)
     centres = (known[:, 6:9] / known[:, 9:]).ravel()
     assert np.mean([one.low <= c <= one.high for one, c in zip(found.centre_ranges, centres, strict=True)]) >= 0.9
@@ -270,6 +271,9 @@ def test_open_offsets_of_friction_are_expected_within_a_twentieth_of_the_largest
         fit = SimpleNamespace(data=data, beta=np.array([known, -1.0, 1.0]), sd=sd)
         made, rotors = expected_terms(fit, [-40.0, 20.0, 10.0]), expected_rotors(model, [-40.0, 20.0, 10.0])
         assert made == rotors | {name: pytest.approx({"fo1": 2.0, "fo2": 1.0}[name]) for name in found}
+    sprung = Model(own, friction_terms("linear+spring", [[]] * 3))  # a law whose offset is the spring's rest
+    data = SimpleNamespace(model=sprung, base=SimpleNamespace(names=()))
+    assert expected_terms(SimpleNamespace(data=data, beta=np.zeros(0), sd=np.zeros(0)), [1.0, 1.0, 1.0]) == {}
 
 
 def test_friction_is_bounded_where_the_data_leave_it_open():

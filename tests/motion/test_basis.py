@@ -29,3 +29,16 @@ def test_ramps_are_around_a_motion_only_once() -> None:
     with pytest.raises(ProblemError, match="duration must be positive"):
         Ramped(Fourier(0.5, 2), 0.0)
     assert len(Ramped(Fourier(0.5, 2), 1.0).limit_samples(40)) == 2
+
+
+def test_bounds_at_the_samples_of_a_fourier_series_hold_in_between() -> None:
+    """Tightened at the samples they hold at every instant, and no derivative exceeds the rate times its quantity."""
+    basis, rng = Fourier(1.0, 5), np.random.default_rng(0)
+    (part,), t = basis.limit_samples(24), np.linspace(0.0, basis.period, 20001)
+    assert part.rate == 5.0
+    sampled, whole = ([basis.matrix(i, k) for k in range(5)] for i in (part.instants, t))
+    for _ in range(50):
+        x = basis.random(rng) * np.append(np.ones(10), 0.0)
+        for k in range(4):
+            at, every, beyond = (np.abs(matrix @ x).max() for matrix in (sampled[k], whole[k], whole[k + 1]))
+            assert part.tightening * every <= at * (1 + 1e-9) and beyond <= part.rate * every * (1 + 1e-9)

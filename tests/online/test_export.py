@@ -24,7 +24,9 @@ STRICT = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
 
 def said(folder: Path, *command: str) -> str:
     """What a command that succeeds prints."""
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def example(folder: Path, flags: str) -> str:

@@ -15,7 +15,7 @@ def named_again(source: str) -> Iterator[str]:
         every = [each for target in targets if target for each in ast.walk(target) if isinstance(each, ast.Name)]
         names = {each.id for each in every if isinstance(each.ctx, ast.Store)}
         yield from sorted(seen & names)
-        seen |= names
+        seen |= names | ({node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else set())
 
 
 def test_a_name_is_given_once() -> None:
@@ -24,4 +24,4 @@ def test_a_name_is_given_once() -> None:
 
 
 def test_a_second_value_is_noticed() -> None:
-    assert list(named_again("A, B = 1, 2\nB: int = 3\nA.c = 4\n")) == ["B"]
+    assert list(named_again("A, B = 1, 2\nB: int = 3\nA.c = 4\ndef f(): ...\nf = 1\n")) == ["B", "f"]

@@ -348,6 +348,14 @@ def test_minima_and_maxima_are_taken_apart_where_their_parts_are_linear(expressi
     assert rows_of(expression, lower, upper) == rows
 
 
+def test_a_conflict_blames_no_soft_constraint() -> None:
+    v = link_variables(arm())
+    hard = (mass_bounds(v[0], 1.0, 2.0), Constraint("heavy", v[0].mass, lower=3.0))
+    wish = soften(Constraint("wish", v[0].mass, lower=5.0), 1.0)
+    found = solve(Problem("no", v, least_squares(v, np.eye(10), BODY), (*hard, wish)), throw=False)
+    assert found.conflict is not None and set(found.conflict.conflicting) == {"heavy >= 3", "link1 mass <= 2 kg"}
+
+
 def test_a_conflict_of_curved_constraints_is_proven_by_their_cuts() -> None:
     """The centre of mass within 5 cm of the origin and 20 cm away from it along x."""
     stated = nearest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -56,8 +57,11 @@ def best() -> np.ndarray:
     return np.array(solve(problem()).x)
 
 
-def test_an_offset_costs_half_its_square_in_expected_deviations() -> None:
+@pytest.mark.parametrize("ends", [(-1.0, 1.0), (-1.0, 0.0)])
+def test_an_offset_costs_half_its_square_in_expected_deviations(ends) -> None:
+    """Whatever its bounds: only a term that cannot be negative, as a rotor's inertia, has an expected value."""
     stated = problem()
+    stated = replace(stated, variables=replace(stated.variables, extras={**stated.variables.extras, "fo1": ends}))
     own, x, offset = program(stated, expected={"fo1": 0.05}), best(), stated.variables.names.index("fo1")
     moved = x + 0.1 * (np.arange(len(x)) == offset)
     costs = (moved[offset] ** 2 - x[offset] ** 2) / (2 * 0.05**2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,8 +30,6 @@ class Criterion(ABC):
     """
 
     scale: Array | str | None = None
-    #: What a user reads.
-    name: ClassVar[str]
 
     def __post_init__(self) -> None:
         if isinstance(self.scale, str):
@@ -43,6 +40,11 @@ class Criterion(ABC):
             if scale.ndim != 1 or not (np.isfinite(scale).all() and (scale > 0).all()):
                 raise ProblemError("criterion: scale must hold one positive number a parameter")
             object.__setattr__(self, "scale", scale)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What a user reads."""
 
     @abstractmethod
     def _exact(self, eigenvalues: Array, vectors: Array) -> float:

@@ -168,6 +168,11 @@ def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float 
         series hold at every instant. Ramps get a quarter as many samples each.
     backoff
         Further tightening, relative, that leaves room for the solver's tolerance.
+
+    Raises
+    ------
+    ProblemError
+        Without any limit.
     """
     inner = 1.0 - backoff
     orders = 1 if basis.static else len(QUANTITIES)
@@ -179,6 +184,8 @@ def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float 
                 lower, upper = limits.lower[order, k], limits.upper[order, k]
                 if (np.isfinite(lower) or np.isfinite(upper)) and not limits.implied(k, order, rate):
                     parts.append(_rows(k, matrix, lower, upper, tightening * inner))
+    if not parts:
+        raise ProblemError("excitation: no quantity of any joint has a limit, so that no motion is the best")
     return Rows.stack(parts)
 
 

@@ -292,8 +292,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "one way": Cause(
             "one way",
-            "{joint}: motion in one direction only, so that Coulomb friction cannot be separated from an offset; the "
-            "offset was kept near zero",
+            "{joint}: motion in one direction only, which hardly separates Coulomb friction from an offset: their sum "
+            "is determined, each alone may not be",
             level="check",
         ),
         "spikes": Cause(

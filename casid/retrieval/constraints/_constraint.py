@@ -615,14 +615,14 @@ def constant_rows(rows: ca.SX, x: ca.SX) -> tuple[list[int], list[int], Array]:
 
 def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:
     try:
-        array = read_only(value).reshape(-1)
+        array = np.asarray(value, dtype=float).reshape(-1)
     except (TypeError, ValueError):
         raise ProblemError(f"constraint '{label}': {side} bound must be a number or an array of numbers") from None
     if array.size not in (1, size):
         raise ProblemError(f"constraint '{label}': expected 1 or {size} {side} bounds, got {array.size}")
     if np.isnan(array).any():
         raise ProblemError(f"constraint '{label}': {side} bound is NaN")
-    return read_only(np.full(size, array[0])) if array.size == 1 else array
+    return read_only(np.full(size, array[0]) if array.size == 1 else array)
 
 
 # ------------------------------------------------------------------ bounds on physical quantities

@@ -150,7 +150,7 @@ def believable(
     near
         Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
     expected
-        Of joint terms, by the name of their unknown: the value of one that is not negative (a rotor inertia), the
+        Of joint terms, by the name of their unknown: the value of one that cannot be negative (a rotor inertia), the
         standard deviation of any other (an offset of friction).
 
     Raises

@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, Array
+from casid.description.joint_parameters import joint_parameter
 from casid.errors import SolveError
 from casid.expressions import interruptible
 from casid.inertia import (
@@ -129,7 +130,7 @@ class DivergenceProgram:
     scaled
         Bodies that share the unknown scale, shape (n,).
     expected
-        Of joint terms, by the name of their unknown: the value of one that is not negative (a rotor inertia), the
+        Of joint terms, by the name of their unknown: the value of one that cannot be negative (a rotor inertia), the
         standard deviation of any other (an offset of friction).
     """
 
@@ -146,7 +147,7 @@ class DivergenceProgram:
         shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
         extras, units = problem.variables.extras, np.diag(self.basis)[own]
         known = np.array([(expected or {}).get(name, 0.0) for name in extras]) / units
-        positive = np.array([low >= 0.0 for low, _ in extras.values()], dtype=bool)
+        positive = np.array([_never_negative(name) for name in extras], dtype=bool)
         terms = np.where(known > 0, 0.5 / np.where(known > 0, known, 1.0) ** 2, PRIORS["TERMS"] * shares**2)
         sizes = np.where(positive, known, 0.0)
         terms[sizes > 0] = 0.0
@@ -460,6 +461,12 @@ class DivergenceProgram:
         given = np.array(list(self.problem.variables.extras.values())).reshape(-1, 2) / units[:, None]
         ends = np.stack([rest * np.maximum(least, given[:, 0]), rest * np.minimum(most, given[:, 1])])
         return bound + float(ends.min(axis=0).sum())
+
+
+def _never_negative(name: str) -> bool:
+    """Whether an unknown is a joint term that cannot be negative, whatever its bounds."""
+    entry = joint_parameter(name.rstrip("0123456789"))
+    return entry is not None and entry.nonnegative
 
 
 def _coordinates(problem: Problem, bodies: Array) -> tuple[Array, Array]:

@@ -9,7 +9,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -62,14 +61,20 @@ class FixedStep(Integrator):
     """
 
     step: float = 1e-3
-    #: Number of rates of one step.
-    stages: ClassVar[int]
-    #: Largest ``h r`` at which a decay of rate r stays stable.
-    reach: ClassVar[float]
 
     def __post_init__(self) -> None:
         if not 0.0 < self.step < float("inf"):
             raise ProblemError(f"{type(self).__name__}: the step must be positive, got {self.step} s")
+
+    @property
+    @abstractmethod
+    def stages(self) -> int:
+        """Number of rates of one step."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """Largest ``h r`` at which a decay of rate r stays stable."""
 
     @abstractmethod
     def formula(self, rate: Callable[[ca.SX, None], ca.SX], x: ca.SX, h: ca.SX, n: int) -> ca.SX:

@@ -32,7 +32,7 @@ row = Rows()
 BAR = 1.05
 #: Seconds after which no other recording is begun, and the files that the errors depend on.
 SECONDS = 7200
-EXERCISED = (*IDENTIFYING, "scripts/benchmarks/real/other_motions.py")
+EXERCISED = (*IDENTIFYING, *(f"scripts/benchmarks/real/{name}.py" for name in ("identification", "other_motions")))
 PATH = Path(__file__).with_suffix(".csv")
 #: Real robots of which the data folder has several recordings of motions; the UR10e's name their period and harmonics.
 UR10E = ("20sec_5harm", "20sec_8harm", "20sec_12harm", "30sec_12harm", "40sec_12harm", "14harm50sec")

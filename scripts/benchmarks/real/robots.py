@@ -71,7 +71,7 @@ IDENTIFYING = (
     "casid/codegen/**/*.py", "casid/description/**/*.py", "casid/dynamics/**/*.py", "casid/expressions/**/*.py",
     "casid/files/**/*.py", "casid/inertia/**/*.py", "casid/measurement/**/*.py", "casid/regression/**/*.py",
     "casid/retrieval/**/*.py", "casid/identification/*.py", "scripts/benchmarks/recordings.py",
-    "scripts/benchmarks/real/robots.py",
+    "scripts/benchmarks/real/robots.py", "scripts/benchmarks/real/chains.toml",
 )  # fmt: skip
 
 

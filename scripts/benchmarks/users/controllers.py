@@ -260,10 +260,11 @@ FOLDERS, FILES = ("casid", "robots", "problems"), ("pyproject.toml", "README.md"
 
 
 def shipped() -> set[str]:
-    """Files of the package that a wheel has to hold."""
-    files = {str(path.relative_to(ROOT)) for path in (ROOT / "casid").rglob("*.py")} | {"casid/py.typed"}
-    further = [*(ROOT / "robots").glob("*.toml"), *(ROOT / "problems").glob("*.py")]
-    return files | {f"casid/{path.relative_to(ROOT)}" for path in further}
+    """Files of the package that a wheel has to hold: its modules, and what they read beside them."""
+    inside = [path for path in (ROOT / "casid").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    robots = ROOT / "robots"
+    further = [*robots.glob("*.py"), *robots.rglob("*.toml"), *robots.glob("*.urdf"), *(ROOT / "problems").glob("*.py")]
+    return {str(path.relative_to(ROOT)) for path in inside} | {f"casid/{path.relative_to(ROOT)}" for path in further}
 
 
 def sources(place: Path, *further: str) -> Path:

@@ -158,9 +158,14 @@ def _german(seconds: float) -> str:
     return _clock(seconds).replace("2026-05-01", "01.05.2026").replace(".", ",").replace("01,05,2026", "01.05.2026")
 
 
+@cache
+def _names(robot: str) -> tuple[str, ...]:
+    return tuple(joint.name for joint in casid.load_robot(robot).joints)
+
+
 def _columns(log: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
     """Name, signal and joint of every column, see ``logs.toml``."""
-    names, first = [joint.name for joint in casid.load_robot(log.get("robot", "ur10e")).joints], log.pop("first", 1)
+    names, first = _names(log.get("robot", "ur10e")), log.pop("first", 1)
     by_joint = log.pop("by_joint", False)
     for each, group in groupby(log["columns"], lambda column: bool({"@", "&"} & set(column[0]))):
         if not each:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import public_names
 
 import casid
 from benchmarks.measure import ROOT, NotMeasured, Rows, need, process, scratch
@@ -46,12 +47,11 @@ def _browser() -> Iterator[Any]:
 def undocumented() -> list[str]:
     """Public names of all rooms without a docstring."""
     found = []
-    for init in sorted((ROOT / "casid").glob("*/__init__.py")):
-        room = importlib.import_module(f"casid.{init.parent.name}")
-        for name in getattr(room, "__all__", ()):
-            value = getattr(room, name)
-            if callable(value) and not (value.__doc__ or "").strip():
-                found.append(f"{room.__name__}.{name}")
+    for front in public_names.fronts():
+        room = importlib.import_module(front.name)
+        for names in front.subjects.values():
+            values = [(name, getattr(room, name)) for name, _ in names]
+            found += [f"{front.name}.{name}" for name, v in values if callable(v) and not (v.__doc__ or "").strip()]
     return found
 
 
@@ -186,6 +186,7 @@ def build(folder: Path) -> int:
     """Build the site; the number of warnings, or of errors that ended it."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml", "-d", folder]
     done = process(*command, folder=ROOT, may_fail=True, NO_MKDOCS_2_WARNING="1")
+    print(done.stderr[-3000:] if done.returncode else "", end="")
     return done.stderr.count("WARNING") + (done.returncode != 0)
 
 
