@@ -410,9 +410,12 @@ class PreparedProblem:
             return own
         # The proximal term can spoil the multipliers of unbounded links: take those of the problem without it.
         if factor not in self._unregularised:
+            start = next((point for point in (self.nominal, x) if self._nan_constraint(point) is None), None)
+            if start is None:
+                return own
             options = replace(self.options, search_factor=factor, proximal=False, restarts=0)
             other = PreparedProblem(self.problem, self.nominal, options, tighten=False)
-            outcome, scale = other.minimise(other.starting_point(None, None))
+            outcome, scale = other.minimise(start)
             self._unregularised[factor] = other._assess(outcome, scale, None)[1]
         return max(own, self._unregularised[factor].at(x), key=lambda certificate: certificate.lower_bound)
 

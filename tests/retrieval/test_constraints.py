@@ -241,6 +241,15 @@ def test_expression_that_is_nan_at_the_start() -> None:
     assert found.standard_parameters[9] == pytest.approx(3.01, abs=1e-6)
 
 
+def test_expression_that_is_nan_at_the_bodies_of_the_certificate() -> None:
+    """Without bounds on the link the certificate solves once more: from the solution where it cannot from a body."""
+    variables, rng = link_variables(arm()), np.random.default_rng(0)
+    root = Constraint("root", ca.sqrt(variables[0].mass - 1.5), upper=100.0)
+    A, heavy = rng.normal(size=(6, 10)), to_standard(2.0, [0.0, 0.0, 0.0], np.diag([0.1, 0.1, 0.1]))
+    objective = least_squares(variables, A, A @ heavy + 3.0 * rng.normal(size=6))
+    assert solve(Problem("nan", variables, objective, (root,)), start=heavy).certified
+
+
 def test_quantities_of_a_link_are_those_of_its_body() -> None:
     variables = link_variables(arm(), {"fv1": (0.0, np.inf)})
     x = np.append(BODY, 0.3)

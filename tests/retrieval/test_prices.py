@@ -14,6 +14,7 @@ from casid.retrieval import (
     Constraint,
     InfeasibleError,
     Problem,
+    Solution,
     com_box,
     com_in_cone,
     com_in_cylinder,
@@ -27,7 +28,7 @@ from casid.retrieval import (
     sensible_bounds,
     soften,
 )
-from casid.testing import arm, blind
+from casid.testing import BODY, arm, blind
 from tests.helpers import nearest
 
 
@@ -161,3 +162,13 @@ def test_void_bounds_have_no_price(panda) -> None:
     bounds = explain(casid.solve(replace(panda, constraints=(*panda.constraints, *shape)))).bounds
     assert not any("mass >= 0" in bound.text for bound in bounds)
     assert bounds and all(0 < bound.gain <= 1 and bound.unit for bound in bounds)
+
+
+def test_a_multiplier_of_the_wrong_sign_prices_no_bound(monkeypatch) -> None:
+    """A curved row with one bound, where no solve says what it is worth: the solver's noise is none of the other."""
+    found = casid.solve(nearest(BODY, lambda v: Constraint("ball", ca.sumsqr(v[0].com), upper=1e-4)))
+    known = Solution.row_multipliers
+    monkeypatch.setattr("casid.retrieval.insight._explain._gain", lambda *a: (np.nan, np.nan))
+    assert any(bound.text.startswith("ball <=") for bound in explain(found).bounds)
+    monkeypatch.setattr(Solution, "row_multipliers", lambda self, rows: [-abs(m) for m in known(self, rows)])
+    assert not explain(found).bounds

@@ -154,6 +154,8 @@ def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: flo
     if not slope * step >= share * total:  # more than this is not gained: what is relaxed gains least of all slopes
         return None
     side = row.side if row.side != "both" else "upper" if multiplier > 0 else "lower"
+    if not np.isfinite(getattr(constraint, side)[row.entry]):  # a multiplier of the wrong sign is the solver's noise
+        return None
     small = near = noise = 0.0
     for part in _SMALL:
         small = min(step, part * total / slope)
