@@ -371,9 +371,12 @@ def _fitted(
             theta[~extra] = convex_start(plain, one.cutoff).theta
             candidates.append((one, theta))
     points = [runs.point(theta) for _, theta in candidates]
-    shown = [runs.simulate(point) for point in points]
-    missed = [runs.missed(point, one) for point, one in zip(points, shown, strict=True)]
-    reached = [float(np.sqrt(np.mean(np.concatenate(errors) ** 2))) for errors in missed]
+    shown, missed, reached = _run(runs, points)
+    finest = options.step / options.refined
+    finer = runs.stepped(finest)
+    if min(reached) ** 2 > 2.0 * finer.error(points[int(np.argmin(reached))]) ** 2:  # the greater part is the step's
+        runs, whole = finer, whole.stepped(finest)
+        shown, missed, reached = _run(runs, points)
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)
@@ -389,7 +392,6 @@ def _fitted(
         if tried.cost < normal.cost:
             first, point, normal = k, again, tried
     best, at_first = candidates[first][0], reached[first]
-    finest = options.step / options.refined
     terms = usual_terms(runs) if options.terms is None else options.terms
     search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
     weak, runs = np.append(weak, more), search.runs
@@ -416,6 +418,13 @@ def _fitted(
         point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
     return search, fine, best, at_first, point, normal, weak
+
+
+def _run(runs: FreeRuns, points: Sequence[Point]) -> tuple[list[list[Array]], list[list[Array]], list[float]]:
+    """Positions of each point's free runs, what they miss, and the root mean square of that."""
+    shown = [runs.simulate(point) for point in points]
+    missed = [runs.missed(point, one) for point, one in zip(points, shown, strict=True)]
+    return shown, missed, [float(np.sqrt(np.mean(np.concatenate(errors) ** 2))) for errors in missed]
 
 
 def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:

@@ -75,7 +75,10 @@ def check_recordings(recordings: Sequence[CommandRecording], robot: Robot) -> tu
     for k in active:
         slope, left = follows[k, k]
         moved, other = follows[k, -1][1], nearest[k]
-        if k < other and nearest[other] == k and _explained(left, follows[k, other][1], len(active)):
+        if k < other and nearest[other] == k and _explained(
+            [np.hstack(both) for both in zip(left, follows[other, other][1], strict=True)],
+            [np.hstack(both) for both in zip(follows[k, other][1], follows[other, k][1], strict=True)], len(active),
+        ):  # fmt: skip
             text = f"the encoder of '{names[k]}' follows the command of '{names[other]}', and the other way round"
             both = f"{names[k]}, {names[other]}"
             found.append(Finding("joint order", both, text, "columns in the robot's order"))
@@ -115,7 +118,8 @@ def _jumps(data: CommandRecording, quantum: Array, names: Sequence[str]) -> list
 def _followed(recordings: Sequence[CommandRecording]) -> dict[tuple[int, int], tuple[float, list[Array]]]:
     """How each encoder follows each command, in changes over a quarter of a second: slope, and what it leaves.
 
-    By encoder and command; command -1: none, the changes themselves. What is left: one array (N, 1) a recording.
+    By encoder and command; command -1: none, the changes themselves. What is left, over the root mean square of the
+    encoder's changes: one array (N, 1) a recording.
     """
     pairs = []
     for data in recordings:
@@ -123,11 +127,12 @@ def _followed(recordings: Sequence[CommandRecording]) -> dict[tuple[int, int], t
         pairs.append([z[lag:] - z[:-lag] for z in (data.q, data.q_des)])
     means = [np.mean(np.concatenate(each), axis=0) for each in zip(*pairs, strict=True)]
     x, y = ([z - mean for z in each] for each, mean in zip(zip(*pairs, strict=True), means, strict=True))
-    size = np.maximum(sum((z**2).sum(axis=0) for z in y), 1e-300)
+    moved, size = (np.maximum(sum((z**2).sum(axis=0) for z in each), 1e-300) for each in (x, y))
     slopes = sum(a.T @ b for a, b in zip(x, y, strict=True)) / size
-    made = {(k, -1): (0.0, [a[:, [k]] for a in x]) for k in range(len(size))}
+    scales = np.sqrt(sum(map(len, x)) / moved)
+    made = {(k, -1): (0.0, [scales[k] * a[:, [k]] for a in x]) for k in range(len(size))}
     for k, j in np.ndindex(slopes.shape):
-        left = [a[:, [k]] - slopes[k, j] * b[:, [j]] for a, b in zip(x, y, strict=True)]
+        left = [scales[k] * (a[:, [k]] - slopes[k, j] * b[:, [j]]) for a, b in zip(x, y, strict=True)]
         made[k, j] = float(slopes[k, j]), left
     return made
 

@@ -102,6 +102,24 @@ def test_reversed_and_exchanged_joints_are_found(arm):
     assert not {"sign", "joint order"} & {f.kind for f in findings(arm, pushed)}  # commands are not followed
 
 
+def test_exchanged_joints_are_found_in_a_few_seconds(arm):
+    """Errors of both joints count: those of one alone leave it open in most of these."""
+    for seed in range(3):
+        data = commanded_motion(
+            arm, TRUE, T[:200], broadband_commands(T[:200], [0.2, -0.3], 0.5, seed=seed), noise=1e-3
+        )
+        assert not any(f.wrong for f in findings(arm, data))
+        assert kinds(findings(arm, replace(data, q_des=data.q_des[:, ::-1])))[0] == ("joint order", "shoulder, elbow")
+
+
+def test_the_search_begins_with_a_step_that_the_start_bears(arm):
+    """Stiff and light: free runs from the convex start at steps of 5 ms end hundreds of radians away."""
+    servo, t = replace(TRUE, kp=[1200.0, 900.0], limit=[1.0, 0.4], viscous=0.4, coulomb=0.0), T[:250]
+    data = commanded_motion(arm, servo, t, broadband_commands(t, [0.2, -0.3], 0.5, seed=1), noise=1e-3)
+    found = identify_from_commands(arm, [data], Servo(kp=servo.kp), QUICK)
+    assert found.start_error < 0.3 and found.error < found.start_error
+
+
 @pytest.mark.claim("37.9: commands in degrees are named, with the error of radians")
 def test_commands_in_degrees_are_named(arm):
     data = motion(arm)
