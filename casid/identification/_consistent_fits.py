@@ -28,6 +28,7 @@ from casid.evidence import NOTICEABLE, compared
 from casid.identification._accuracy import Part
 from casid.identification._bounds import (
     default_bounds,
+    expected_rotors,
     expected_terms,
     largest_torques,
     split_bounds,
@@ -200,11 +201,19 @@ class ConsistentFits:
         found = problem.path(problem.solve(), shares, self._bodies(estimate), expected, rough=True)
         return dict(zip(sorted(shares, reverse=True), found, strict=False))
 
-    def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
-        """The feasible regression with these bounds of joint terms, at a price of the residual."""
-        problem = self._problem(estimate, bounds)
-        expected = expected_terms(estimate, self.largest[0])
-        bodies = self._bodies(estimate)
+    def priced(self, estimate: Fit, bounds: Bounds, price: float, offsets: bool = True) -> Priced:
+        """The feasible regression with these bounds of joint terms, at a price of the residual.
+
+        Parameters
+        ----------
+        estimate
+        bounds
+        price
+        offsets
+            Whether offsets of friction that data leave open have their expected size.
+        """
+        problem, bodies, largest = self._problem(estimate, bounds), self._bodies(estimate), self.largest[0]
+        expected = expected_terms(estimate, largest) if offsets else expected_rotors(estimate.data.model, largest)
         program = DivergenceProgram(problem.problem, bodies.parameters, bodies.scaled, expected)
         return Priced(problem, program, price)
 

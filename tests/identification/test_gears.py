@@ -69,6 +69,15 @@ def test_plausible_links_tell_the_scale_of_a_short_motion(arm, arm_data, joint, 
     assert clean is None or not clean.sure
 
 
+@pytest.mark.claim("a constant torque that the model lacks, as of a counterbalance, is no gear")
+@pytest.mark.parametrize(("joint", "share"), [(1, 1.0), (2, -1.0), (3, 0.5)])
+def test_a_constant_torque_is_no_gear(four, four_data, joint, share):
+    short = four_data.rows(slice(0, 60), "short")
+    more = np.where(np.arange(4) == joint, share * np.abs(short.tau).max(axis=0), 0.0)
+    found = scale(four, replace(short, tau=short.tau + more))
+    assert found is None or not found.sure
+
+
 def test_a_spring_does_not_take_the_place_of_a_gear(four, four_data):
     joint = four.coordinates[1].name
     terms, springs = (*FRICTION, f"spring_sine@{joint}", f"spring_cosine@{joint}"), ((joint, 100.0),)

@@ -150,10 +150,11 @@ class ScalePosterior:
         """L with the torque of a joint times ``exp(log)`` and where it is least; infinite where no bodies are found.
 
         Plausible bodies are weighed anew for each: what they weigh follows the torques. The logarithms of the squares
-        are replaced by their tangents in turn, which lie above them: L falls from turn to turn.
+        are replaced by their tangents in turn, which lie above them: L falls from turn to turn. Offsets of friction are
+        free: what the model lacks, such as a counterbalance, looks like one, and is no evidence of a scale.
         """
         data, rank = _scaled(account.fit.data, joint, float(np.exp(log))), account.fit.data.base.rank
-        priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0)
+        priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0, False)
         columns = data.base.K[:, priced.problem.columns]
         x: Array | None = np.array([self._near[data.model.parameter_names[c]] for c in priced.problem.columns])
         squares, value, counts = self._squares, np.inf, self._samples if samples is None else samples
