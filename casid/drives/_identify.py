@@ -373,10 +373,14 @@ def _fitted(
     points = [runs.point(theta) for _, theta in candidates]
     shown, missed, reached = _run(runs, points)
     finest = options.step / options.refined
-    finer = runs.stepped(finest)
-    if min(reached) ** 2 > 2.0 * finer.error(points[int(np.argmin(reached))]) ** 2:  # the greater part is the step's
-        runs, whole = finer, whole.stepped(finest)
-        shown, missed, reached = _run(runs, points)
+    still = np.concatenate([piece.measured for piece in runs.pieces]).std(axis=0)
+    if min(reached) ** 2 > np.mean(still**2):  # worse than joints that stand: is the step too long for the start?
+        finer = runs.stepped(finest)
+        refined = _run(finer, points)
+        runs.rollouts += options.refined * len(points)
+        if min(refined[2]) < min(reached):
+            runs, whole = finer, whole.stepped(finest)
+            shown, missed, reached = refined
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)
