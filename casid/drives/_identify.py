@@ -373,8 +373,8 @@ def _fitted(
     points = [runs.point(theta) for _, theta in candidates]
     shown, missed, reached = _run(runs, points)
     finest = options.step / options.refined
-    still = np.concatenate([piece.measured for piece in runs.pieces]).std(axis=0)
-    if min(reached) ** 2 > np.mean(still**2):  # worse than joints that stand: is the step too long for the start?
+    still = np.mean(np.concatenate(runs.standing) ** 2)
+    if min(reached) ** 2 > still:  # worse than joints that stand: is the step too long for the start?
         finer = runs.stepped(finest)
         refined = _run(finer, points)
         runs.rollouts += options.refined * len(points)

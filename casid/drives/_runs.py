@@ -351,6 +351,12 @@ class FreeRuns:
         """The same over all joints."""
         return float(np.sqrt(np.mean(self.errors(point) ** 2)))
 
+    @property
+    def standing(self) -> list[Array]:
+        """What joints that stand at the mean of all recordings miss, shape (N, n) a piece."""
+        mean = np.concatenate([piece.measured for piece in self.pieces]).mean(axis=0)
+        return [piece.measured - mean for piece in self.pieces]
+
     def linearised(
         self, point: Point, use: Callable[[int, Branch, list[int], Array, Array, Array], T]
     ) -> list[list[T]]:

@@ -172,8 +172,7 @@ def judge(
 
 def _unexplained(runs: FreeRuns, errors: Sequence[Array]) -> list[Finding]:
     """Free runs that surely miss by more than joints that stand at the mean of all recordings."""
-    mean = np.concatenate([piece.measured for piece in runs.pieces]).mean(axis=0)
-    one = compared_errors(errors, [piece.measured - mean for piece in runs.pieces])
+    one = compared_errors(errors, runs.standing)
     if not one.better:
         return []
     text = f"the free runs miss by {1e3 * one.before**0.5:.3g} mrad, the joints move by {1e3 * one.after**0.5:.3g} mrad"

@@ -51,7 +51,7 @@ static void solve(double L[N][N], const int *set, int m, double *X, long width)
     }
 }
 
-/* Velocity after a step: modes are -1, 0 (sticks), 1; 0 without friction means that it slides without any. */
+/* Velocity after a step: modes are -1, 0 (sticks), 1; without friction that of the motion, for the derivatives. */
 static int step_velocity(const double *H, const double *r, const double *fc, double h, double *mode, double *sticks,
                          double L[N][N], int *set, int *size, double *v)
 {
@@ -64,8 +64,9 @@ static int step_velocity(const double *H, const double *r, const double *fc, dou
         for (j = 0; j < N; ++j) v[j] = sticks[j] ? 0.0 : r[j] - h * fc[j] * mode[j];
         solve(L, set, m, v, 1);
         for (j = 0; j < N && !(round > 12 && changed); ++j) {
-            if (fc[j] <= 0.0) continue;
-            if (sticks[j]) {
+            if (fc[j] <= 0.0)
+                mode[j] = (v[j] > 0.0) - (v[j] < 0.0);
+            else if (sticks[j]) {
                 double f = r[j];
                 for (k = 0; k < m; ++k) f -= H[j * N + set[k]] * v[set[k]];
                 f /= h;

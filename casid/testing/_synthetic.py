@@ -11,6 +11,8 @@ from casid.arrays import Array
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.drives import CommandRecording, FreeRuns, Servo
 from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.files import listed
 from casid.inertia import to_standard
 from casid.inertia.entropic import Plausible
 from casid.measurement import Dataset
@@ -176,10 +178,17 @@ def commanded_motion(
         Setting of the servos' gains.
     step
         Longest integration step [s]; shorter than that of an identification, so that its error counts.
+
+    Raises
+    ------
+    DatasetError
+        If a value of the servo is unknown.
     """
     u = np.asarray(q_des, dtype=float)
     data = CommandRecording(np.asarray(t, dtype=float), u, u, gain=gain, torque=torque, name=name)
     runs = FreeRuns(robot, servo, [data], step, np.inf, threads=1)
+    if runs.parameters:
+        raise DatasetError(f"servo: {listed(p.name for p in runs.parameters)} unknown: give every value of a motion")
     point = runs.point(np.zeros(0))
     point.starts[0][robot.n :] = 0.0
     q = runs.simulate(point)[0]

@@ -123,6 +123,17 @@ def test_derivatives_are_those_of_finite_differences(arm, more, motion, toleranc
         assert k >= count or np.abs(slope).max() > 0, runs.parameters[k].name
 
 
+@pytest.mark.parametrize("name", ["coulomb", "load_friction", "stribeck"])
+def test_dry_friction_that_is_zero_has_the_derivative_towards_more(arm, name):
+    """A search begins at this bound: without a derivative it ends there."""
+    servo = Servo(**{**TRUE, "coulomb": 0.0, "stribeck_speed": 1.0, name: [FREE, 0.0]})
+    runs = FreeRuns(arm, servo, [moved(arm, coulomb=0.0)], 2e-3, np.inf, threads=1)
+    point, more = runs.point(np.zeros(1)), 1e-7
+    S = runs.linearised(point, lambda i, b, places, x0, q, S: S)[0][0]
+    slope = (runs.simulate(replace(point, theta=np.array([more])))[0] - runs.simulate(point)[0]) / more
+    assert np.abs(slope).max() > 1e-3 and np.median(np.abs(S[:, :, 0] - slope)) <= 2e-3 * np.abs(slope).max()
+
+
 @pytest.fixture(scope="module")
 def tree(arm):
     """Two branches on one base."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import casid
-from casid.drives import Servo
+from casid.drives import FREE, Servo
 from casid.dynamics import Model
+from casid.errors import DatasetError
 from casid.testing import BODY, TERMS, broadband_commands, commanded_motion, motion, plausible, recorded, recording
 
 
@@ -48,6 +51,11 @@ def test_at_rest_the_servo_holds_gravity(robot: casid.Robot) -> None:
     q = commanded_motion(robot, SERVO, t, u).q[-1]
     gravity = np.array(Model(robot).gravity(q, robot.standard_parameters())).ravel()
     assert np.array([60.0, 40.0]) * (u[-1] + [0.01, -0.02] - q) == pytest.approx(gravity, rel=1e-4, abs=1e-6)
+
+
+def test_a_servo_with_an_unknown_value_is_refused(robot: casid.Robot) -> None:
+    with pytest.raises(DatasetError, match=r"kp .* unknown: give every value"):
+        commanded_motion(robot, replace(SERVO, kp=[60.0, FREE]), np.arange(30) * 0.02, np.zeros((30, 2)))
 
 
 def test_gains_scale_with_their_setting_and_encoders_have_steps_and_noise(robot: casid.Robot) -> None:
