@@ -24,7 +24,7 @@ from casid.identification._identification import model_record, processing_record
 from casid.identification.diagnosis._findings import Finding
 from casid.inertia import Parameters
 from casid.measurement import Dataset, Processing, check_angles, prepare
-from casid.regression import Estimate, Numbers, reverse_engineer_with_torques
+from casid.regression import Estimate, Numbers, one_thread, reverse_engineer_with_torques
 from casid.regression.friction import fit_friction
 from casid.retrieval import (
     Coefficients,
@@ -178,6 +178,7 @@ class ReverseEngineering(ParameterResult):
         }
 
 
+@one_thread()  # its matrices are small
 def reverse_engineered(
     robot: Robot,
     q: ArrayLike,

@@ -13,6 +13,7 @@ from casid.errors import DatasetError
 from casid.identification import predict, refit_friction, reverse_engineered
 from casid.measurement import Dataset
 from casid.regression import reverse_engineer_with_torques
+from casid.retrieval import Constraint, LinkVariables, sensible_bounds
 from casid.testing import motion
 from problems.spatial_2r import true_parameters
 from tests.helpers import RUNNER, run
@@ -58,6 +59,19 @@ def test_the_way_ends_at_the_true_torques(model: Model) -> None:
         names = [f"{amplitude.symbol}{k + 1}" for amplitude in joint.law.amplitudes]
         phi = np.array([*(found.parameters[name] for name in names), *joint.theta])
         np.testing.assert_allclose(sigmoid(phi, v), sigmoid(PHI[k], v), atol=1e-3)
+
+
+def test_its_matrices_are_not_shared_out_among_threads(model: Model) -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    seen: list[int] = []
+
+    def bounds(links: LinkVariables) -> tuple[Constraint, ...]:
+        seen.extend(pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas")
+        return sensible_bounds(links)
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        reverse_engineered(model.robot, **renamed(controller(model)), constraints=bounds)
+    assert seen and set(seen) == {1}
 
 
 def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -> None:

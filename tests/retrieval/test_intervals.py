@@ -269,7 +269,7 @@ class UnprovenSearch:
         self.point = np.array([0.0] * 6 + [0.2, 0.0, 0.0, 2.0])
         self.missed, self.least = missed, least
 
-    def minimum(self, form):
+    def minimum(self, form, ended=None):
         return float(form @ self.point) - self.missed, float(form @ self.point), self.point
 
     def least_mass(self, link):

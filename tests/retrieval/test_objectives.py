@@ -93,6 +93,16 @@ def test_objectives_reach_their_least_value_by_hand(name: str) -> None:
     assert found.max_violation <= 1e-8 and "violated" not in str(casid.retrieval.explain(found))
 
 
+@pytest.mark.claim("an objective that a branch makes constant has the value of that branch")
+@pytest.mark.parametrize("method", ["branches", "global"])
+@pytest.mark.parametrize(("heavy", "least"), [(0.0, 0.0), (3.0, 1.0)])  # from 2 kg on, or at 1 kg
+def test_a_price_in_one_branch_only(method: str, heavy: float, least: float) -> None:
+    links, constraints, (one, _) = _arm()
+    price = ca.if_else(one.mass >= 2, heavy, one.mass)
+    found = casid.solve(Problem("price", links, price, constraints), method=method)
+    assert found.certified and found.objective == pytest.approx(least, rel=1e-6, abs=1e-9)
+
+
 def test_a_sum_of_squares_is_read_off_its_expression() -> None:
     links, constraints, (one, two) = _arm()
     value = ca.sumsqr(ca.vertcat(one.mass - 3, two.mass - 2)) + 4 * (one.mass - two.mass) ** 2 + 0.5

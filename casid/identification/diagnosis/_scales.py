@@ -154,7 +154,8 @@ class ScalePosterior:
         free: what the model lacks, such as a counterbalance, looks like one, and is no evidence of a scale.
         """
         data, rank = _scaled(account.fit.data, joint, float(np.exp(log))), account.fit.data.base.rank
-        priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0, False)
+        estimate = replace(account.fit, data=data, indirect=False)
+        priced = account.fits.priced(estimate, spring_bounds(data), 1.0, offsets=False)
         columns = data.base.K[:, priced.problem.columns]
         x: Array | None = np.array([self._near[data.model.parameter_names[c]] for c in priced.problem.columns])
         squares, value, counts = self._squares, np.inf, self._samples if samples is None else samples

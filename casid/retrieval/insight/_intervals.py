@@ -287,14 +287,17 @@ def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float
         name = search.problem.variables.links[link].name
         raise ProblemError(f"link '{name}' weighs nothing in every set that explains the data: it has no such ratio")
     t = float(form @ point / point[mass_index(link)])
+
+    def smaller(_: float, x: Array) -> bool:
+        """Whether the point has a noticeably smaller ratio: from there the search begins anew."""
+        m = x[mass_index(link)]
+        return bool(m > 0 and form @ x / m < t - ALIKE * max(1.0, abs(t)))
+
     for _ in range(30):
-        bound, _, found = search.minimum(form - t * mass)
-        if not found[mass_index(link)] > 0:
+        bound, _, found = search.minimum(form - t * mass, smaller)
+        if not smaller(bound, found):
             break
-        ratio = float(form @ found / found[mass_index(link)])
-        if ratio >= t - ALIKE * max(1.0, abs(t)):
-            break
-        t, point = ratio, found
+        t, point = float(form @ found / found[mass_index(link)]), found
     least = search.least_mass(link)
     proven = t if bound >= 0 else t + bound / least if least > 0 else -np.inf
     # A little below t the minimum is positive: where that can be proven, the division by the mass costs nothing.
@@ -302,7 +305,7 @@ def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float
         lower = t - step * max(abs(t), 1e-2)
         if lower <= proven:
             break
-        if search.minimum(form - lower * mass)[0] >= 0.0:
+        if search.minimum(form - lower * mass, lambda bound, _: bound >= 0.0)[0] >= 0.0:
             return lower, t, point
     return proven, t, point
 
@@ -394,8 +397,10 @@ class LevelSet:
         )
         return _Search(own, program, solvers)
 
-    def minimum(self, form: Array) -> tuple[float, float, Array]:
-        """Proven lower bound of ``form'x``, the value attained, and where."""
+    def minimum(
+        self, form: Array, ended: Callable[[float, Array], bool] = lambda bound, x: False
+    ) -> tuple[float, float, Array]:
+        """Proven lower bound of ``form'x``, the value attained, and where; as far as ``ended(bound, x)`` asks."""
         scale = 1.0 / max(float(np.abs(form) @ self._sizes), 1e-12)
         bound, attained, point = self.prior(form)[0], float(form @ self.point), self.point
         for search in dict.fromkeys((self.exact, self.outer)):
@@ -408,7 +413,7 @@ class LevelSet:
                     bound = max(bound, self._bound(form, x, outcome.point, scale, search))
                     if float(form @ x) < attained and self._explains(x):
                         attained, point = float(form @ x), x
-                    if (attained - bound) * scale <= ENOUGH:
+                    if (attained - bound) * scale <= ENOUGH or ended(bound, point):
                         return self._sound(form, bound, attained, scale, point), attained, point
         return self._sound(form, bound, attained, scale, point), attained, point
 
