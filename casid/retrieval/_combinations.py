@@ -243,8 +243,9 @@ def _chosen(
             beside += missed * (constraint.weight or 0.0)
     objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
     stated = None if problem.stated is None else choose(problem.stated, x, choices) + beside
-    left = tuple(label for label in problem.objective_labels if label in {c.label for c in constraints})
-    return replace(problem, constraints=tuple(constraints), objective=objective, objective_labels=left, stated=stated)
+    labels = {c.label for c in constraints}
+    parts = tuple(label for label in problem.objective_labels if label in labels)
+    return replace(problem, constraints=tuple(constraints), objective=objective, objective_labels=parts, stated=stated)
 
 
 def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX, tolerance: float) -> tuple[Constraint | None, float]:

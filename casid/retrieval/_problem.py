@@ -133,6 +133,9 @@ class Problem(Displayed):
         vars(self).update(templates={**{k: e for k, e in self.templates.items() if k in written}, **changed})
         constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]
         stated = settled.get("", stated)
+        whole = {*self.objective_labels} <= {c.label for c in constraints}
+        if isinstance(stated, LeastSquares) and not whole and self.stated is not None:
+            stated = self.stated  # constraints in place of all others: the objective stays
         if isinstance(stated, ca.SX):  # in place of what was minimised before
             constraints = [c for c in constraints if c.label not in self.objective_labels]
             vars(self).update(objective_labels=(), stated=stated)

@@ -286,3 +286,28 @@ def test_an_unproven_end_lies_beyond_the_attained_value(missed, least):
         assert proven <= attained - missed / least + 1e-12
     else:
         assert proven == -np.inf
+
+
+class ThoroughSearch(UnprovenSearch):
+    """A level set of two points that are tried eight times, unless what is asked for is there before."""
+
+    def minimum(self, form, ended=lambda bound, x: False):
+        other = np.array([0.0] * 6 + [0.1, 0.0, 0.0, 2.0])
+        best = min((self.point, other), key=lambda x: float(form @ x))
+        bound = float(form @ best) - self.missed
+        for _ in range(8):
+            self.tried += 1
+            if ended(bound, best):
+                break
+        return bound, float(form @ best), best
+
+    tried = 0
+
+
+@pytest.mark.claim("a search for an end of a ratio goes on only until it has what is asked for")
+def test_a_search_ends_with_a_smaller_ratio_or_with_a_proof() -> None:
+    search = ThoroughSearch(missed=5e-7, least=0.1)
+    low, attained, point = _least_ratio(search, np.eye(10)[6], 0)
+    assert attained == pytest.approx(0.05) and point[6] == 0.1
+    assert low == pytest.approx(0.05 - 1e-5 * 0.05, abs=1e-12)  # the second step below it is proven
+    assert search.tried == 1 + 8 + 8 + 1  # a smaller ratio, none, a step that is not proven, one that is

@@ -172,6 +172,8 @@ def test_the_objective_cannot_be_taken_away() -> None:
     other = replace(problem, objective=two.mass)  # in place of the first
     assert casid.solve(other).objective == pytest.approx(0.5, rel=1e-6)
     assert casid.solve(pickle.loads(pickle.dumps(problem))).objective == pytest.approx(-4.0, rel=1e-6)
+    lighter = replace(problem, constraints=(mass_bounds(one, 1.0, 2.5), *constraints[1:]))  # in place of all others
+    assert casid.solve(lighter).objective == pytest.approx(-2.5, rel=1e-6)
 
 
 @pytest.mark.claim("objectives are added, subtracted and scaled, also with CasADi expressions on either side")
