@@ -102,12 +102,15 @@ def _result(bodies: list[np.ndarray], terms: list[np.ndarray], certificate: str,
 
 
 def _torques(urdf: Path, bodies: Result | Truth, names: tuple[str, ...], motion: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Newton-Euler by Pinocchio, rotors included, without friction."""
+    """Newton-Euler by Pinocchio, rotors included, without friction; also of bodies that cannot be real."""
     pinocchio: Any = need("pinocchio", "side-by-side")
     model = pinocchio.buildModelFromUrdf(str(urdf))
     for k, name in enumerate(names):
-        body = pinocchio.Inertia(float(bodies.masses[k]), bodies.centres[k], bodies.inertias[k])
-        model.inertias[model.getJointId(name)] = body
+        mass, centre = float(bodies.masses[k]), bodies.centres[k]
+        about_joint = bodies.inertias[k] + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        (xx, xy, xz), (_, yy, yz), (*_, zz) = about_joint
+        parameters = np.array([mass, *mass * centre, xx, xy, yy, xz, yz, zz])  # Pinocchio's order
+        model.inertias[model.getJointId(name)] = pinocchio.Inertia.FromDynamicParameters(parameters)
     data = model.createData()
     torques = np.array([pinocchio.rnea(model, data, *state) for state in zip(*motion, strict=True)])
     return np.asarray(torques + bodies.rotors * motion[2])
