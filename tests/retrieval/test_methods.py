@@ -239,6 +239,16 @@ def test_branches_that_are_late_prove_nothing() -> None:
     assert whole.certified and late.lower_bound <= 0.0 and not late.certified
 
 
+@pytest.mark.claim("a search that is late proves nothing of what it left")
+def test_an_empty_branch_is_no_proof_where_another_was_left() -> None:
+    problem = nearest(
+        BODY, lambda v: Constraint("rule", ca.if_else(v[0].mass > 3, -1 - v[0].mass, v[0].com[1] - 0.1), 0.0)
+    )
+    late = solve(problem, method=Branches(seconds=0.0), throw=False)
+    assert [branch.empty for branch in late.trace] == [True] and late.status == "failed"
+    assert solve(problem, method="branches").certified
+
+
 #: What is left of a bound by the rounding of a sum: 0.1 + 0.2 is above 0.3.
 _MOST = 0.1 + 0.2
 

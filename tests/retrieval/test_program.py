@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -46,11 +48,11 @@ def problem() -> Problem:
     return Problem("three", v, least_squares(v, rng.normal(size=(60, 31)), rng.normal(size=60)), constraints)
 
 
-def lifted(problem: Problem, barrier: bool = True) -> LiftedProgram:
+def lifted(problem: Problem, barrier: bool = True, ceiling: float | None = None) -> LiftedProgram:
     linear, nonlinear = split_rows(problem)
     cones = tuple(Cone.around(e, NOMINAL[10 * e.link : 10 * e.link + 10]) for e in problem.cones if e.constrains)
     within = FeasibleSet(linear, nonlinear, cones, NOMINAL)
-    return LiftedProgram(problem.variables.x, problem.objective, within, (1, 2), 7.0, barrier)
+    return LiftedProgram(problem.variables.x, problem.objective, within, (1, 2), 7.0, barrier, ceiling)
 
 
 def check(nlp: dict, functions: dict, at: np.ndarray, p: np.ndarray, seed: int) -> None:
@@ -73,13 +75,23 @@ def check(nlp: dict, functions: dict, at: np.ndarray, p: np.ndarray, seed: int) 
     np.testing.assert_allclose(made, np.triu(hessian), rtol=1e-9, atol=1e-9 * np.abs(hessian).max())
 
 
-def test_derivatives_of_the_lifted_program_are_those_of_its_functions(problem: Problem) -> None:
-    program = lifted(problem)
+@pytest.mark.parametrize("ceiling", [None, 4.2])
+def test_derivatives_of_the_lifted_program_are_those_of_its_functions(problem: Problem, ceiling: float | None) -> None:
+    program = lifted(problem, ceiling=ceiling)
     nlp, functions, bounds = program.graph.program, program.graph.functions, program.bounds
     rng = np.random.default_rng(6)
     w = program.start(NOMINAL) + 0.1 * rng.normal(size=31 + 20 + 2)
     check(nlp, functions, w, program.numbers(1.3, 0.2, rng.normal(size=31)), 0)
     assert len(bounds["lbg"]) == len(bounds["ubg"]) == nlp["g"].shape[0]
+
+
+def test_a_ceiling_bounds_the_sum_of_squares(problem: Problem) -> None:
+    problem = replace(problem, objective=replace(problem.objective, constant=0.9))
+    program = lifted(problem, ceiling=4.2)
+    w = program.start(NOMINAL)
+    row = float(program.graph.functions["jac_g"](w, program.numbers(0.0, 0.0))[0][-1])
+    assert row - program.bounds["ubg"][-1] == pytest.approx(problem.objective(NOMINAL) / 4.2 - 1, rel=1e-9)
+    assert program.bounds["lbg"][-1] == -np.inf
 
 
 def test_every_restart_is_tried_where_none_succeeds() -> None:

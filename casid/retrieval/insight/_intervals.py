@@ -36,8 +36,8 @@ from casid.errors import ProblemError, SolveError
 from casid.expressions import polynomials
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
 from casid.retrieval._bound import Dual, Search, dual_bound
-from casid.retrieval._objectives import PERFECT, LeastSquares, chi_square
-from casid.retrieval._problem import NonlinearRows, Problem, Row, split_rows
+from casid.retrieval._objectives import PERFECT, chi_square
+from casid.retrieval._problem import NonlinearRows, Problem, split_rows
 from casid.retrieval._region import region_box
 from casid.retrieval._solution import ENOUGH, EXPLAINED, Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
@@ -371,25 +371,15 @@ class LevelSet:
         self._least_mass: dict[int, float] = {}
 
     def _search(self, problem: Problem) -> _Search:
-        x, objective, size = problem.variables.x, problem.objective, problem.variables.size
         linear, own = split_rows(problem)
-        fit = (
-            ca.sumsqr(ca.sparsify(ca.DM(objective.matrix)) @ x - ca.DM(objective.target)) + objective.constant
-        ) / self.limit
-        rows = NonlinearRows(
-            ca.vertcat(own.expression, fit),
-            np.append(own.lower, -np.inf),
-            np.append(own.upper, 1.0),
-            (*own.rows, Row(-1, 0, None, "fit")),
-        )
         program = LiftedProgram(
-            x,
-            LeastSquares(np.zeros((0, size)), np.zeros(0)),
-            FeasibleSet(linear, rows, self.prepared.cones, self.prepared.nominal),
+            problem.variables.x,
+            problem.objective,
+            FeasibleSet(linear, own, self.prepared.cones, self.prepared.nominal),
             self.prepared.unbounded,
             4 * self.options.search_factor,
+            ceiling=self.limit,
         )
-        program.scales[-1] = 1.0  # the fit is already relative to its limit
         most = self.options.max_iterations
         solvers = (
             program.solver({"tol": 1e-9, "max_iter": most, "mu_strategy": "adaptive"}),
@@ -463,9 +453,9 @@ class LevelSet:
     def _bound(self, form: Array, x: Array, point: Point, scale: float, search: _Search) -> float:
         linear, curved = search.program.row_multipliers(point, scale)
         objective = self.problem.objective
-        weight = max(float(curved[-1]), 0.0) / self.limit  # nu, in units of form'x per unit of the sum of squares
+        weight = max(float(point.multipliers[-1]) / scale, 0.0) / self.limit  # nu, in form'x per unit of squares
         slope = objective.gradient(x)
-        relaxed = self.prepared.relaxation, search.nonlinear, curved[:-1], x
+        relaxed = self.prepared.relaxation, search.nonlinear, curved, x
         dual = Dual.of(search.program.linear, linear).with_cuts(*relaxed)
         found = dual_bound(
             self.problem, form + weight * slope, dual, Search(self.prepared.nominal, self.options.search_factor)

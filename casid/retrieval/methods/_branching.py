@@ -256,7 +256,7 @@ class Branches(Method):
         if usable:
             best = min(usable, key=lambda s: s.total)
             return reassess(best, problem=problem, lower_bound=bound, trace=trace)
-        conflict = _nothing(found)
+        conflict = _nothing(found, bound)
         if not solutions:
             x = nominal_parameters(problem)
             return assess(
@@ -267,9 +267,12 @@ class Branches(Method):
         return reassess(nearest, problem=problem, lower_bound=least, converged=False, conflict=conflict, trace=trace)
 
 
-def _nothing(found: list[BranchSolution]) -> Conflict:
-    """Why no combination has a feasible point: the conflict of the one that misses least."""
-    proven = bool(found) and all(b.empty for b in found)
+def _nothing(found: list[BranchSolution], bound: float) -> Conflict:
+    """Why no combination has a feasible point: the conflict of the one that misses least.
+
+    The bound is infinite only where every combination was tried and each is proven to be empty.
+    """
+    proven = bool(found) and bound == np.inf
     conflicts = [b.solution.conflict for b in found if b.solution is not None and b.solution.conflict is not None]
     if conflicts:
         least = min(conflicts, key=lambda c: sum(c.relaxation.values()))

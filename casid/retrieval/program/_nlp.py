@@ -9,6 +9,7 @@ with a non-negative diagonal, slacks s >= 0 of the soft rows::
 
     minimise    scale (||R x - r||^2 + weights' s) + proximal (sum |T_k|^2 over links without bounds)
     subject to  lower <= A x -+ s <= upper,   lower <= g(x) -+ s <= upper,   y_k = q(T_k)
+                and, where a ceiling F is given,   |R x - r|^2 <= F
 
 where q are the ten quadratic forms of `cones`: the entries of ``T_k T_k'`` for full consistency. With ``diag T >= 0``
 IPOPT's own barrier, ``-mu sum log T_ii = -mu/2 sum log det``, is the log-det barrier of the cones: for convex
@@ -180,12 +181,14 @@ class Graph:
         }
         w, lam_f = ca.vertcat(y, t, s), ca.MX.sym("lam_f")
         f, gradient, of_y, of_t = self._objective_part(y, t, s)
-        parts = (self._row_part(y, s), self._region_part(t), self._cone_part(y, t))
+        parts = (self._row_part(y, s), self._region_part(t), self._cone_part(y, t), self._level_part(y, t, s))
         g, jacobian = ca.vertcat(*[part[0] for part in parts]), ca.vertcat(*[part[1] for part in parts])
         lam_g = ca.MX.sym("lam_g", g.shape[0])
         ends = np.cumsum([0, *(part[0].shape[0] for part in parts)]).tolist()
-        rows, region, cones = (part[2](lam) for part, lam in zip(parts, ca.vertsplit(lam_g, ends), strict=True))
-        hessian = ca.diagcat(lam_f * of_y + rows, lam_f * of_t + region + cones, ca.DM(self._slacks, self._slacks))
+        curves = (part[2](lam) for part, lam in zip(parts, ca.vertsplit(lam_g, ends), strict=True))
+        rows, region, cones, level = curves
+        of_y, of_t = lam_f * of_y + rows + level, lam_f * of_t + region + cones
+        hessian = ca.diagcat(of_y, of_t, ca.DM(self._slacks, self._slacks))
         self._last: tuple[Array, ca.DM] = np.full(p.numel(), np.nan), ca.DM(p.sparsity())
         names, hess = ["x", "p"], [w, p, lam_f, lam_g]
         self.program = {"x": w, "p": p, "f": f, "g": g}
@@ -279,6 +282,20 @@ class Graph:
         value = select @ y - ca.vertcat(*products) if kinds else ca.MX(0, 1)
         away = ca.diagcat(*slopes) if kinds else ca.MX(0, 0)
         return value, ca.horzcat(select, -away, ca.DM(t.shape[0], self._slacks)), hessian
+
+    def _level_part(self, y: ca.MX, t: ca.MX, s: ca.MX) -> Part:
+        """``|R x - r|^2 / F <= 1``, if there is a ceiling F."""
+        numbers, ceiling = self._p, self._p["ceiling"]
+        R, some = numbers["matrix"], ceiling.shape[0]
+        residual = R @ y - numbers["target"]
+        share = 1 / ceiling if some else ca.MX(0, 1)
+        before, behind = share @ (2 * residual.T @ R), ca.DM(some, t.shape[0] + s.shape[0])
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            gram = ca.MX(ca.Sparsity.upper(self._size), numbers["gram"])
+            return 2 * ca.dot(share, multipliers) * gram if some else ca.MX(*gram.shape)
+
+        return share * ca.sumsqr(residual), ca.horzcat(before, behind), hessian
 
     def vector(self, p: Array) -> ca.DM:
         """The parameters as CasADi takes them, at 60 ns a number: only those are handed over that the last had not."""
@@ -441,6 +458,8 @@ class LiftedProgram:
         Upper bound of ``|T_k|^2`` for those links (4 at the nominal body).
     barrier
         Without it the factors' diagonals are free, and the program of a problem without rows has equalities only.
+    ceiling
+        Largest sum of squares: a row of its own, the last one.
     """
 
     def __init__(
@@ -451,10 +470,12 @@ class LiftedProgram:
         unbounded: tuple[int, ...] = (),
         region: float = 1e6,
         barrier: bool = True,
+        ceiling: float | None = None,
     ) -> None:
         nonlinear, cones, nominal = within.nonlinear, within.cones, within.nominal
         self.objective, self.linear, self.cones, self.nominal = objective, within.linear, cones, nominal
         self._x, self._within, self._unbounded, self._region, self._barrier = x, within, unbounded, region, barrier
+        self._ceiling = np.array([] if ceiling is None else [ceiling])
         size, factors = len(nominal), standard_size(len(cones))
         #: C and x0 of ``x = C y + x0``, shapes (N, N) and (N,).
         self.basis, self.origin = _coordinates(cones, size)
@@ -543,6 +564,7 @@ class LiftedProgram:
             "scales": _dense(self.scales),
             "constants": _dense(self._constants),
             "region": _dense(np.array([self._region])),
+            "ceiling": _dense(self._ceiling),
         }
 
     @cached_property
@@ -585,11 +607,12 @@ class LiftedProgram:
         second = lower[soft]
         lower[soft] = -np.inf
         regions = sum(cone.link in self._unbounded for cone in self.cones)
+        level = 1 - self.objective.constant / self._ceiling
         return {
             "lbx": least,
             "ubx": np.full(len(least), np.inf),
-            "lbg": np.concatenate([lower, second, np.full(regions, -np.inf), np.zeros(factors)]),
-            "ubg": np.concatenate([upper, np.full(len(soft), np.inf), np.ones(regions), np.zeros(factors)]),
+            "lbg": np.concatenate([lower, second, np.full(regions, -np.inf), np.zeros(factors), level - np.inf]),
+            "ubg": np.concatenate([upper, np.full(len(soft), np.inf), np.ones(regions), np.zeros(factors), level]),
         }
 
     # ------------------------------------------------------------------ solve
