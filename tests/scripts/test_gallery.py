@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import gallery
+import numpy as np
 import pytest
 
-#: Rounding of another processor or number of threads leads a search to a motion as good (its condition is compared to
-#: 1 %) but another one: single deviations and tracking errors differ by up to 3.5 %.
-_OF_ANOTHER_MOTION = {"deviations": 0.1, "rehearsal": 0.1, "energy": 0.1}
+#: Pictures of a searched motion: rounding of another processor or number of threads leads to one as good (its condition
+#: has a picture of its own), whose single deviations and tracking errors differ by 3.5 %, their lengths by 0.7 %.
+_OF_A_SEARCH = {"deviations", "rehearsal", "energy"}
 NUMBERS = json.loads((gallery.DOCS / "gallery" / "numbers.json").read_text(encoding="utf-8"))
 
 
@@ -30,6 +31,7 @@ def test_the_page_lists_every_picture_with_its_commands() -> None:
 )
 def test_a_picture_shows_what_its_command_gives(picture: gallery.Picture, tmp_path: Path) -> None:
     gallery.draw([picture.name], tmp_path)
-    assert gallery.number(picture, tmp_path) == pytest.approx(
-        NUMBERS[picture.name], rel=_OF_ANOTHER_MOTION.get(picture.name, 1e-2), abs=1e-9
-    )
+    shown, expected = np.array(gallery.number(picture, tmp_path)), np.array(NUMBERS[picture.name])
+    searched = picture.name in _OF_A_SEARCH
+    assert shown == pytest.approx(expected, rel=5e-2 if searched else 1e-2, abs=1e-9)
+    assert np.linalg.norm(shown) == pytest.approx(np.linalg.norm(expected), rel=1e-2)
